@@ -15,9 +15,8 @@ from forge.domain.candidate import FILE_LIMIT_BYTES, Metadata
 from forge.domain.source_finding import FINDING_KINDS, SourceFinding
 from forge.domain.task import LanguageName
 from forge.lab.triage import triage
-from forge.lab.triage.collector import MOST_PLACES
+from forge.lab.triage.collector import MOST_PLACES, WHY
 from forge.lab.triage.cpp_tokens import tokens
-from forge.lab.triage.kinds import WHY
 from forge.languages import find_language
 
 ROOT = Path(__file__).parents[2]

@@ -1,4 +1,4 @@
-"""PublishedKernels files are read only if they are what they were, and lie where they should."""
+"""Published files are read only if they are what they were, and lie where they should."""
 
 import os
 from pathlib import Path

@@ -7,7 +7,7 @@ import pytest
 from forge.operations import OPERATIONS
 from forge.projections.files import put
 from forge.recommend import MODELS, Constraints, Recommender, Request
-from forge.recommend.slots import slots_of
+from forge.recommend.kernels import slots_of
 from tests.projections.histories import LEDGER_ID, History, opened, promoted, rebuild, revoke
 from tests.projections.values import EDGES, SHAPE
 

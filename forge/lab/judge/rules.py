@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.input_kind import InputKind
@@ -9,13 +10,13 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.judge.drawn import judge_drawn
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput, judge_floats
-from forge.lab.judge.ranked import judge_ranked
 from forge.lab.judge.specials import judge_specials
-from forge.lab.judge.whole import judge_exact, judge_quantised
+from forge.lab.judge.whole import judge_exact, judge_quantised, verdict
 from forge.operations.operation import Drawn, Exact, Expectation, Expected, Quantised, Ranked, SpecialsPolicy
 
 if TYPE_CHECKING:
     import torch
+
 
 SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
 """Kinds with NaN and infinities."""
@@ -23,6 +24,30 @@ PATTERNED_KINDS: frozenset[InputKind] = frozenset(
     {"constant", "ties", "single", "sparse", "padded", "masked", "zero_rows", "offset_mean", "integers"}
 )
 """Kinds whose values or sums repeat one size, so that rounding errors don't cancel."""
+
+
+def judge_ranked(got: torch.Tensor, expected: Ranked) -> JudgedOutput:
+    """Judge each position: it must exist, come once, and have its rank's value within the uncertainty.
+
+    `got` [..., count] are positions along the last axis of `expected.values`. A row with a NaN has no order: there
+    every existing position is accepted.
+    """
+    import torch
+
+    if got.numel() == 0:
+        return NOTHING_TO_JUDGE
+    size = expected.values.shape[-1]
+    positions = got.long()
+    exists = (positions >= 0) & (positions < size)
+    at = positions.clamp(0, size - 1)
+    right = expected.value
+    distance = (expected.values.gather(-1, at) - expected.values.gather(-1, right)).abs()
+    explained = expected.uncertainty.gather(-1, at) + expected.uncertainty.gather(-1, right)
+    in_order = (distance <= explained) | (at == right)  # infinities have no difference
+    once = (at.unsqueeze(-1) == at.unsqueeze(-2)).sum(-1) == 1
+    without_order = expected.values.isnan().any(-1, keepdim=True)
+    good = exists & (without_order | (in_order & once))
+    return verdict(got, right, torch.where(good, 0.0, math.inf))
 
 
 def judge_kind(
