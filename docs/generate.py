@@ -6,7 +6,6 @@ The same code gives the same bytes. `--check` exits 1 and names the pages that d
 import argparse
 import ast
 import inspect
-import itertools
 import json
 import sys
 import textwrap
@@ -34,6 +33,7 @@ from forge.domain import (
     tensors,
     verdict,
 )
+from forge.domain.field_docstrings import class_body, docstrings_of
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
@@ -43,6 +43,7 @@ from forge.operations import OPERATIONS, reference_source
 from forge.operations.operation import Operation
 from forge.operations.scores import MutantScore, mutant_scores
 from forge.operations.typical_domains import TYPICAL_DOMAINS
+from forge.pipeline import metadata_schema
 from forge.pipeline.create import USUAL_ROOM_BYTES
 from forge.pipeline.hardware import described as described_processor
 from forge.pipeline.promote import RULES
@@ -243,7 +244,7 @@ def _events() -> Iterator[str]:
 
 
 def _fields(model: type[digest.Value]) -> Iterator[str]:
-    written, meanings = _annotations(model), _docstrings(model)
+    written, meanings = _annotations(model), docstrings_of(model)
     rows = [
         (
             f"`{name}`",
@@ -264,30 +265,10 @@ def _written(value: object) -> str:
     return json.dumps(list(value) if isinstance(value, tuple) else value)
 
 
-def _docstrings(model: type[digest.Value]) -> dict[str, str]:
-    """Field -> the docstring below it."""
-    body = _body_of(model)
-    return {
-        node.target.id: inspect.cleandoc(said.value.value)
-        for node, said in itertools.pairwise(body)
-        if isinstance(node, ast.AnnAssign)
-        and isinstance(node.target, ast.Name)
-        and isinstance(said, ast.Expr)
-        and isinstance(said.value, ast.Constant)
-        and isinstance(said.value.value, str)
-    }
-
-
-def _body_of(model: type[digest.Value]) -> list[ast.stmt]:
-    tree = ast.parse(textwrap.dedent(inspect.getsource(model))).body[0]
-    assert isinstance(tree, ast.ClassDef)
-    return tree.body
-
-
 def _annotations(model: type[digest.Value]) -> dict[str, str]:
     """Field -> its type as the source says it, without the bounds."""
     found = {}
-    for node in _body_of(model):
+    for node in class_body(model):
         if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
             text = node.annotation
             if isinstance(text, ast.Subscript) and ast.unparse(text.value) == "Annotated":
@@ -520,7 +501,7 @@ def _policy() -> Iterator[str]:
     yield "An unknown field or a value out of range is refused."
     yield "[Tune the policy](../how-to/tune-the-policy.md) says what to consider before you change one."
     yield ""
-    schema, meanings = policy.Policy.model_json_schema()["properties"], _docstrings(policy.Policy)
+    schema, meanings = policy.Policy.model_json_schema()["properties"], docstrings_of(policy.Policy)
     defaults = {name: _written(value) for name, value in policy.new_policy()}
     rows = (
         (f"`{name}`", _range(schema[name]), f"`{default}`", _prose(meanings.get(name)))
@@ -568,8 +549,9 @@ def _feedback_schema() -> str:
 
 
 def _metadata_schema() -> str:
-    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **candidate.Metadata.model_json_schema()}
-    schema["properties"]["language"] = {"enum": list(LANGUAGES), "title": "Language", "type": "string"}
+    schema = {"$schema": "https://json-schema.org/draft/2020-12/schema", **metadata_schema.published_schema()}
+    language = {"enum": list(LANGUAGES), "title": "Language", "type": "string"}
+    schema["properties"] = {**schema["properties"], "language": language}
     return json.dumps(schema, indent=2, sort_keys=True) + "\n"
 
 

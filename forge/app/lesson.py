@@ -10,7 +10,7 @@ from forge.events import ExperimentClosed, LessonAccepted, LessonProposed, Recor
 from forge.operations import find_operation
 from forge.pipeline import lesson
 from forge.pipeline.lesson import Experiment
-from forge.pipeline.plan import read_libraries
+from forge.pipeline.skill_package import every_skill
 from forge.pipeline.skills import Skill, find_skill
 
 NAME_LIMIT = 200
@@ -63,7 +63,7 @@ def accept(workspace: Workspace, name: str, *, by: str) -> Lesson:
     evidence = [by_seq[seq] for seq in proposed.experiment_seqs]
     lesson.require_unanimous(proposed.ended, evidence, known, hint=f"forge notes {proposed.op}")
     standing = accepted_lessons(workspace).get(proposed.playbook, ())
-    skill = find_skill(read_libraries(workspace.home)[0], proposed.playbook)
+    skill = find_skill(every_skill(workspace.home), proposed.playbook)
     before, after = lesson.amend(skill, standing), lesson.amend(skill, (*standing, proposed))
     event = lesson.accept(proposed, by=by, before=before, after=after)
     workspace.blobs.put(lesson.content_of(after, after.text))
@@ -122,7 +122,7 @@ def described(one: Lesson) -> Data:
 
 
 def _library(workspace: Workspace) -> tuple[Skill, ...]:
-    return lesson.amended(read_libraries(workspace.home)[0], accepted_lessons(workspace))
+    return lesson.amended(every_skill(workspace.home), accepted_lessons(workspace))
 
 
 def _closed(workspace: Workspace) -> list[Experiment]:

@@ -5,12 +5,13 @@ import orjson
 from forge.domain.own_operation import Contract, is_own
 from forge.domain.task import Task
 from forge.ledger.blobs import BlobStore
-from forge.operations.own import make_known, own_operation
 
 
 def make_task_known(blobs: BlobStore, task: Task) -> None:
     """Register the operation of a recorded task with `find_operation`, unless it is in the catalogue."""
     if is_own(task.op):
+        from forge.operations.own import make_known, own_operation  # with the whole catalogue, so only if needed
+
         make_known(own_operation(contract_of(blobs, task), blobs.get(task.reference_sha256)))
 
 

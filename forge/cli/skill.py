@@ -25,9 +25,9 @@ def list_skills(packages: Packages = HERE, as_json: Json = False) -> None:
 
     Example: forge skill list
     """
-    from forge.pipeline.plan import read_libraries
+    from forge.pipeline.skill_package import every_skill
 
-    skills, _ = read_libraries(packages)
+    skills = every_skill(packages)
     if as_json:
         emit_json([_described(one) for one in skills])
         return
@@ -43,10 +43,10 @@ def show_skill(
 
     Example: forge skill show patterns.test-plan
     """
-    from forge.pipeline.plan import read_libraries
+    from forge.pipeline.skill_package import every_skill
     from forge.pipeline.skills import find_skill
 
-    found = find_skill(read_libraries(packages)[0], skill)
+    found = find_skill(every_skill(packages), skill)
     if as_json:
         emit_json({**_described(found), "text": found.text})
     else:
@@ -65,11 +65,11 @@ def search_skills(
     Example: forge skill search "row reduction" --language triton
     """
     from forge.languages import find_language
-    from forge.pipeline.plan import read_libraries
+    from forge.pipeline.skill_package import every_skill
     from forge.pipeline.skill_search import NO_EVIDENCE, search, words_of
 
     wanted = {find_language(language).name, "any"} if language is not None else None
-    skills, _ = read_libraries(packages)
+    skills = every_skill(packages)
     hits = search([one for one in skills if wanted is None or wanted & set(one.front.language)], words_of(query))
     if as_json:
         emit_json([{**_described(hit.skill), "score": hit.score, "matched": list(hit.matched)} for hit in hits])

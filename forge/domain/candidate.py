@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
-from forge.domain.digest import DESCRIBED, Digest, Value, digest_of
+from forge.domain.digest import Digest, Value, digest_of
 from forge.domain.experiment import AXES, LAYER_NAMES, Axis, Layer, layer_of
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.task import LanguageName, Name
@@ -53,8 +53,6 @@ class MetadataClaim(Value):
 class CppBuild(Value):
     """Plain C++ that Forge compiles before it loads the kernel, in seconds; a torch extension takes a minute."""
 
-    model_config = DESCRIBED
-
     source: Identifier = "CPP_SOURCE"
     """Name of the module-level string constant in kernel.py that holds the C++ text with `extern "C"` functions."""
     flags: tuple[CompilerFlag, ...] = ("-O3", "-march=native", "-fopenmp", "-std=c++17")
@@ -63,8 +61,6 @@ class CppBuild(Value):
 class CudaBuild(Value):
     """CUDA C++ that nvcc compiles for the target's architecture before Forge loads the kernel."""
 
-    model_config = DESCRIBED
-
     source: Identifier = "CUDA_SOURCE"
     """Name of the module-level string constant in kernel.py with `__global__` kernels and `extern "C"` launchers."""
     flags: tuple[CudaFlag, ...] = ("-O3", "-std=c++17")
@@ -72,8 +68,6 @@ class CudaBuild(Value):
 
 class Metadata(Value):
     """The content of metadata.json. The published schema is generated from this class."""
-
-    model_config = DESCRIBED
 
     name: Line
     op: Name

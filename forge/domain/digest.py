@@ -30,11 +30,6 @@ class Value(BaseModel):
     )
 
 
-DESCRIBED = ConfigDict(use_attribute_docstrings=True)
-"""Settings of a class whose JSON schema is published with the docstrings of its fields. Reading them takes a
-millisecond for each class and process."""
-
-
 def is_unset(found: object) -> bool:
     """Return True for None. A field that was added to an event is left out if it is unset: old payloads stay."""
     return found is None

@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from forge.domain.digest import DESCRIBED, Value
+from forge.domain.digest import Value
 from forge.domain.tensors import AxisName, AxisSize, LayoutName, TensorSpec
 
 LARGEST_SIZE = 2**31
@@ -27,8 +27,6 @@ ListedSizes = Annotated[tuple[AxisSize, ...], Field(min_length=1, max_length=MOS
 
 class AxisDomain(Value):
     """The sizes of one axis. Without `least` and `values` the smallest size is one multiple, or 1."""
-
-    model_config = DESCRIBED
 
     least: AxisSize | None = None
     """Smallest size. Write 0 if the kernel also takes no rows."""
@@ -183,8 +181,6 @@ Alignment = Literal[2, 4, 8, 16, 32, 64, 128, 256]
 
 class KernelDomain(Value):
     """The shapes, layouts and addresses at which a kernel promises an answer. What isn't named isn't restricted."""
-
-    model_config = DESCRIBED
 
     axes: dict[AxisName, AxisDomain] = Field(default_factory=dict)
     """Sizes by axis. An axis that isn't named may have every size of the operation's contract."""

@@ -29,7 +29,7 @@ from forge.domain.tensors import (
     TensorSpec,
     Whole,
 )
-from forge.lab.reference.binding import ERROR_FACTOR, ROUNDINGS, least_error
+from forge.lab.reference.allowed_error import ERROR_FACTOR, ROUNDINGS, least_error
 from forge.operations.operation import Operation
 
 

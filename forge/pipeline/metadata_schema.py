@@ -5,7 +5,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from forge.domain.candidate import Metadata
+from forge.domain.candidate import CppBuild, CudaBuild, Metadata
+from forge.domain.field_docstrings import described_schema
+from forge.domain.kernel_domain import AxisDomain, KernelDomain
 from forge.domain.task import Task
 
 BUILDS = {"cpp": "CppBuild", "cuda": "CudaBuild"}
@@ -14,7 +16,7 @@ BUILDS = {"cpp": "CppBuild", "cuda": "CudaBuild"}
 
 def metadata_schema(task: Task) -> str:
     """Return the JSON schema for the task, one property on each line."""
-    schema = _published()
+    schema = published_schema()
     properties, parts = dict(schema["properties"]), dict(schema.get("$defs", {}))
     for language, part in BUILDS.items():
         if language != task.language:
@@ -30,9 +32,9 @@ def metadata_schema(task: Task) -> str:
 
 
 @cache
-def _published() -> Mapping[str, Any]:  # Any: a JSON document
+def published_schema() -> Mapping[str, Any]:  # Any: a JSON document
     """Return the published schema; making it takes most of a brief's time."""
-    return Metadata.model_json_schema()
+    return described_schema(Metadata, AxisDomain, CppBuild, CudaBuild, KernelDomain)
 
 
 def _plain(node: object) -> object:

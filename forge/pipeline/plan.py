@@ -12,15 +12,15 @@ from forge.domain.task import Task
 from forge.domain.verdict import ReasonCode
 from forge.errors import UsageError
 from forge.events import ChosenSkill, LessonProposed, PlanAccepted
-from forge.events.plan import BestKernel, EarlierExperiment, SkillLibrary, Triage
+from forge.events.plan import BestKernel, EarlierExperiment, Triage
 from forge.operations import find_operation
 from forge.operations.operation import OwnReference
 from forge.pipeline.called_names import called_names
 from forge.pipeline.lesson import AMENDED, amended, content_of
+from forge.pipeline.libraries import read_libraries
 from forge.pipeline.outcome import Outcome
-from forge.pipeline.skill_package import read_package
 from forge.pipeline.skill_search import Concept, Hit, search
-from forge.pipeline.skills import Category, Skill, embedded_library, embedded_skills
+from forge.pipeline.skills import Category, Skill
 from forge.pipeline.triage import Bottleneck, bottleneck, triage
 
 MOST = 5
@@ -44,16 +44,6 @@ _LOW_PRECISION = ("int8", "uint8", "fp8_e4m3")
 Lessons = Mapping[str, Sequence[LessonProposed]]
 """Lessons accepted into each playbook, in order, by the playbook's id."""
 NO_LESSONS: Lessons = {}
-Library = tuple[tuple[Skill, ...], tuple[SkillLibrary, ...]]
-"""Skills, and the libraries that they were read from."""
-
-
-def read_libraries(home: Path | None) -> Library:
-    """Read the embedded library, and the package in `home`; raise UsageError if the package isn't the pinned one."""
-    if home is None:
-        return embedded_skills(), (embedded_library(),)
-    packaged, package = read_package(home)
-    return (*embedded_skills(), *packaged), (embedded_library(), package)
 
 
 def plan(

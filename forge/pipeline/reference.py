@@ -7,7 +7,7 @@ from forge.domain.own_operation import Contract
 from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.events import TaskCreated
-from forge.lab.reference.binding import ERROR_FACTOR
+from forge.lab.reference.allowed_error import ERROR_FACTOR
 from forge.lab.reference.infer import Inferred
 from forge.operations import baselines_of
 from forge.pipeline.create import RequestedTerms, parse_least_domain, require_strength

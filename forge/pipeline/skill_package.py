@@ -12,8 +12,7 @@ from pydantic import ConfigDict, Field, StringConstraints, ValidationError
 
 from forge.domain.digest import Value, sha256
 from forge.errors import UsageError
-from forge.events.plan import SkillLibrary
-from forge.pipeline.skills import Category, FrontMatter, Skill, SkillLanguage, SkillPlatform, described
+from forge.pipeline.skills import Category, FrontMatter, Skill, SkillLanguage, SkillPlatform, embedded_skills
 
 PACKAGE, PIN = "@krxgu/kernel-skills", "0.2.0"
 MODULES = "node_modules"
@@ -54,11 +53,16 @@ class _PackageRecord(Value):
     entry: str
 
 
-def read_package(home: Path) -> tuple[tuple[Skill, ...], SkillLibrary]:
-    """Return the package's skills under `home`, and its description; raise UsageError unless it is the pinned one."""
+def every_skill(home: Path) -> tuple[Skill, ...]:
+    """Return the embedded skills and the package's; raise UsageError if the package isn't the pinned one."""
+    return (*embedded_skills(), *read_package(home))
+
+
+def read_package(home: Path) -> tuple[Skill, ...]:
+    """Return the skills of the package under `home`, if it is there; raise UsageError unless it is the pinned one."""
     root = home / MODULES / PACKAGE
     if not root.is_dir():
-        return (), SkillLibrary(provider=PACKAGE, state="absent", version=None, sha256=None, skills=0)
+        return ()
     root = root.resolve()
     manifest = _parse(_Manifest, _bytes_of(root, "package.json"), origin="package.json")
     if manifest.version != PIN:
@@ -69,7 +73,7 @@ def read_package(home: Path) -> tuple[tuple[Skill, ...], SkillLibrary]:
     skills = tuple(_skill(root, record) for record in records)
     if len({one.id for one in skills}) != len(skills):
         raise UsageError(f"{PACKAGE}: two skills of one id: expected ids to be unique", hint=_INSTALL)
-    return skills, described(skills, provider=PACKAGE, version=PIN)
+    return skills
 
 
 def _skill(root: Path, record: str) -> Skill:

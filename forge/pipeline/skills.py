@@ -11,10 +11,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from forge import __version__
-from forge.domain.digest import Digest, Value, digest_of, sha256
+from forge.domain.digest import Digest, Value, sha256
 from forge.errors import UnknownName, UsageError
-from forge.events.plan import SkillLibrary
 
 SkillLanguage = Literal["any", "asm", "ck", "cpp", "cuda", "hip", "metal", "torch", "triton"]
 SkillPlatform = Literal["any", "cpu", "cuda", "rocm", "metal"]
@@ -120,17 +118,6 @@ def read_skills(folder: Path) -> tuple[Skill, ...]:
 def embedded_skills() -> tuple[Skill, ...]:
     """Return the library that ships with Forge, by id."""
     return read_skills(_FOLDER)
-
-
-def described(skills: tuple[Skill, ...], *, provider: str, version: str) -> SkillLibrary:
-    """Return the description of a library for a plan."""
-    digest = digest_of({one.id: one.sha256 for one in skills})
-    return SkillLibrary(provider=provider, state="read", version=version, sha256=digest, skills=len(skills))
-
-
-def embedded_library() -> SkillLibrary:
-    """Return the description of the embedded library for a plan."""
-    return described(embedded_skills(), provider=EMBEDDED, version=__version__)
 
 
 def find_skill(skills: tuple[Skill, ...], untrusted_id: str) -> Skill:

@@ -12,8 +12,9 @@ import pytest
 
 from forge.domain.digest import sha256
 from forge.errors import UsageError
-from forge.pipeline.plan import read_libraries
+from forge.pipeline.libraries import read_libraries
 from forge.pipeline.skill_package import MOST_BYTES, PACKAGE, PIN, read_package
+from forge.pipeline.skills import embedded_skills
 
 TEXT = b"# A softmax kernel in Triton\n\nOne program per row.\n"
 RECORD = {
@@ -42,15 +43,16 @@ def install(home: Path, *, pin: str = PIN, name_of: str = PACKAGE, **changes: An
 
 
 def test_an_absent_package_is_said_to_be_absent(tmp_path: Path) -> None:
-    skills, library = read_package(tmp_path)
-    assert skills == ()
+    assert read_package(tmp_path) == ()
+    embedded, library = read_libraries(tmp_path)[1]
+    assert (embedded.state, embedded.skills) == ("read", len(embedded_skills()))
     assert (library.provider, library.state, library.version, library.sha256) == (PACKAGE, "absent", None, None)
-    assert [one.state for one in read_libraries(tmp_path)[1]] == ["read", "absent"]
 
 
 def test_the_pinned_package_is_read_with_its_digests(tmp_path: Path) -> None:
     root = install(tmp_path)
-    (skill,), library = read_package(tmp_path)
+    (skill,) = read_package(tmp_path)
+    _, library = read_libraries(tmp_path)[1]
     assert skill.id == RECORD["id"]
     assert skill.sha256 == sha256(TEXT)
     assert skill.provider == f"{PACKAGE}@{PIN}"
@@ -59,7 +61,7 @@ def test_the_pinned_package_is_read_with_its_digests(tmp_path: Path) -> None:
     assert skill.front.tags == ("softmax", "row-reduction")
     assert (library.state, library.version, library.skills) == ("read", PIN, 1)
     (root / FOLDER / "SKILL.md").write_bytes(TEXT + b"More.\n")
-    assert read_package(tmp_path)[1].sha256 != library.sha256
+    assert read_libraries(tmp_path)[1][1].sha256 != library.sha256
 
 
 @pytest.mark.parametrize("version", ["0.1.9", "0.2.1", "1.0.0", "^0.2.0", ""])

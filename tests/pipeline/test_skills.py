@@ -9,7 +9,7 @@ from forge.domain.digest import sha256
 from forge.errors import UnknownName, UsageError
 from forge.languages import LANGUAGES
 from forge.operations import OPERATIONS
-from forge.pipeline.skills import embedded_library, embedded_skills, find_skill, parse_skill, read_skills
+from forge.pipeline.skills import embedded_skills, find_skill, parse_skill, read_skills
 
 FRONT = {
     "id": '"patterns.one"',
@@ -35,7 +35,6 @@ def test_every_skill_parses_and_is_named_by_its_files_bytes() -> None:
     assert [one.id for one in skills] == [path.stem for path in files]
     assert [one.sha256 for one in skills] == [sha256(path.read_bytes()) for path in files]
     assert len({one.id for one in skills}) == len(skills)
-    assert embedded_library().skills == len(skills)
 
 
 @pytest.mark.parametrize("skill", embedded_skills(), ids=lambda skill: skill.id)

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from forge.domain.own_operation import Contract, Result
 from forge.domain.policy import Policy
-from forge.domain.tensors import UNIT_ROUNDOFF, DType, Shape
+from forge.domain.tensors import UNIT_ROUNDOFF, Shape
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.load import arena_bytes_for
 from forge.lab.job import Job
 from forge.lab.judge import SMALLEST_SIZE
 from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
+from forge.lab.reference.allowed_error import ERROR_FACTOR, ROUNDINGS, least_error
 from forge.lab.reference.answers import Answers, relative_error, rms
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.locality import sizes_of
@@ -32,22 +33,7 @@ from forge.sandbox.reply import Refused
 if TYPE_CHECKING:
     import torch
 
-ERROR_FACTOR = 8.0
-"""Factor on the reference's own error: another order of summation errs as much, and fused kernels a little more."""
-LEAST_ERROR: Mapping[DType, float] = {"fp32": 2.0**-21, "fp16": 2.0**-13, "bf16": 2.0**-10}
-"""Error relative to the root mean square that counts at least, by dtype: eight roundings in fp32, a quarter of one
-elsewhere. Without it, a reference that only copies would have error 0."""
-LEAST_WITHOUT_FP64: Mapping[DType, float] = {"fp32": 2.0**-13, "fp16": 2.0**-10, "bf16": 2.0**-7}
-"""Error that counts at least if the reference's error can't be measured in fp64, by dtype: in fp32 a thousandth of
-the root mean square after ERROR_FACTOR."""
-ROUNDINGS = 2
-"""Number of roundings to the output's type that a kernel may make on the way."""
 Tensors = tuple["torch.Tensor", ...]
-
-
-def least_error(contract: Contract) -> float:
-    """Return the smallest error that counts for a result."""
-    return (LEAST_ERROR if contract.wide else LEAST_WITHOUT_FP64)[contract.dtype]
 
 
 @contextmanager

@@ -17,9 +17,10 @@ from forge.errors import EnvironmentUnfit, ReferenceRefused
 from forge.lab.calls.load import arena_bytes_for
 from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.job import Progress, processors
+from forge.lab.reference.allowed_error import least_error
 from forge.lab.reference.answers import Answers, equal, relative_error, same
 from forge.lab.reference.arguments import arguments_of
-from forge.lab.reference.binding import errs_within, least_error, rounded_up
+from forge.lab.reference.binding import errs_within, rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, refusal
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.ends import with_ends

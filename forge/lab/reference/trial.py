@@ -16,8 +16,9 @@ from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract, Local, Result
 from forge.domain.policy import Policy
 from forge.lab.reference.admission import AdmissionDraw, admit, coarse
+from forge.lab.reference.allowed_error import ERROR_FACTOR, least_error
 from forge.lab.reference.answers import Answers, relative_error
-from forge.lab.reference.binding import ERROR_FACTOR, bound, expectation, least_error, or_unfit, rounded_up
+from forge.lab.reference.binding import bound, expectation, or_unfit, rounded_up
 from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
 from forge.lab.reference.reference_guest import Tensors
 from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, nearby

@@ -7,8 +7,9 @@ from forge.domain.evidence import Admission
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
 from forge.lab.reference.admission import AdmissionDraw, admit, coarse
+from forge.lab.reference.allowed_error import least_error
 from forge.lab.reference.answers import relative_error
-from forge.lab.reference.binding import expectation, least_error
+from forge.lab.reference.binding import expectation
 from forge.operations.own import own_operation
 from tests.lab.reference.references import square_contract
 
