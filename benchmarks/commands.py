@@ -1,8 +1,8 @@
 """What commands that need no lab cost, in processor time: python benchmarks/commands.py [ROUNDS] [--home HOME].
 
 Each round starts every command once, in random order, in a workspace (by default the registry that ships) that it
-only reads. Printed are the least processor milliseconds of a command and of its children. Processor time is measured, because other
-work on the machine changes it less than the time by the clock.
+only reads. Printed is the least processor time of a command with its children: other work on the machine changes it
+less than the time by the clock.
 """
 
 import argparse

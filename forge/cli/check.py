@@ -105,8 +105,10 @@ class CheckOptions:
             raise UsageError("--shape without --op: a reference file has its own sizes")
         wanted = 1 if self.op is not None else 2
         if len(files) != wanted:
-            expected = "KERNEL.py alone, since --op names the reference" if self.op else "REFERENCE.py KERNEL.py"
-            raise UsageError(f"{len(files)} files: expected {expected}", hint=f"forge {command} --help")
+            counted = "1 file" if len(files) == 1 else f"{len(files)} files"
+            two = "REFERENCE.py KERNEL.py, or KERNEL.py and --op"
+            expected = "KERNEL.py alone, since --op names the reference" if self.op else two
+            raise UsageError(f"{counted}: expected {expected}", hint=f"forge {command} --help")
         return (None if self.op is not None else files[0]), files[-1]
 
 

@@ -69,7 +69,7 @@ def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None
     (tmp_path / "kernel.py").write_text(RIGHT)
     kernel = tmp_path / "kernel.py"
     for arguments, said in (
-        ((kernel,), "1 files: expected REFERENCE.py KERNEL.py"),
+        ((kernel,), "1 file: expected REFERENCE.py KERNEL.py, or KERNEL.py and --op"),
         ((kernel, kernel, "--op", "rmsnorm"), "KERNEL.py alone"),
         ((kernel, kernel, "--shape", "batch=1"), "--shape without --op"),
         ((tmp_path / "none.py", "--op", "rmsnorm"), "the kernel"),

@@ -40,6 +40,15 @@ def test_an_error_carries_its_code_and_with_json_it_is_a_document(home: Path) ->
     assert str(home) in error["try"]
 
 
+def test_a_name_of_a_hundred_thousand_characters_isnt_printed_whole(home: Path) -> None:
+    for command in ("run", "kernel", "task"):
+        shown = ask(command, "show", "x" * 100_000, "--home", home)
+        assert shown.status == 2
+        assert len(shown.error) < 2200
+        assert "more characters" in shown.error
+    assert "`r12`" in ask("run", "show", "x" * 100_000, "--home", home).error  # what was expected
+
+
 def test_a_mistake_in_the_arguments_is_an_error_like_the_others() -> None:
     for arguments in (("run", "list", "--colour"), ("task", "create", "--op", "rmsnorm"), ("nonsense",)):
         refused = ask(*arguments)
