@@ -28,6 +28,8 @@ def main() -> None:
     _open_streams()
     try:
         _run()
+    except KeyboardInterrupt:  # before the command began, while packages are loaded
+        _leave_interrupted()
     except BrokenPipeError:
         sys.stderr.close()
         sys.exit(1)
@@ -132,7 +134,7 @@ def _leave_interrupted() -> "NoReturn":
     from forge.cli.output import say
     from forge.cli.suggest import suggest
 
-    of_a_run = sys.argv[1] in RUN_COMMANDS
+    of_a_run = not RUN_COMMANDS.isdisjoint(sys.argv[1:2])
     said = "what was recorded stays, and a run can be taken up again" if of_a_run else "what was recorded stays"
     say(f"interrupted; {said}")
     suggest("try", "forge run show last" if of_a_run else f"{command_of(sys.argv[1:])} --help")

@@ -8,7 +8,6 @@ from typing import NoReturn
 from forge.cli.output import emit_json, say
 from forge.cli.suggest import at_home, suggest
 
-
 MOST_CHARACTERS = 2000
 """Length of the longest message that is printed whole, in characters: about 20 lines of a terminal. A name that was
 given by mistake, such as a file's content, may be longer than a page."""

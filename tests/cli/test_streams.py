@@ -124,3 +124,18 @@ def test_an_interrupted_command_says_so(home: Path) -> None:
         _, said = running.communicate(timeout=60)
     assert running.returncode == 130
     assert said.startswith("interrupted; what was recorded stays")
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments"), [("typer", ["plan", "last"]), ("typer", []), ("sqlite3", ["run", "list"])]
+)
+def test_an_interruption_while_packages_are_loaded_is_told_without_a_traceback(
+    module: str, arguments: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / f"{module}.py").write_text("raise KeyboardInterrupt\n")
+    command = [sys.executable, "-m", "forge", *arguments]
+    environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 130
+    assert ended.stderr.startswith("interrupted; ")
+    assert "Traceback" not in ended.stderr
