@@ -3,7 +3,7 @@
 Written against the registration that vLLM's own kernels use (`vllm.ir.ops.<op>.register_impl`), as published in
 2026. It was tested against a stand-in of that protocol, and not run inside vLLM.
 
-An installed package names `register` under the entry point `vllm.general_plugins`; FORGE_REGISTRY is the registry's
+Forge names `register` under the entry point `vllm.general_plugins`; FORGE_REGISTRY is the registry's
 folder. vLLM then orders its providers by its own option `ir_op_priority`.
 """
 
