@@ -18,7 +18,9 @@ Function = Callable[..., object]
 Hook = Callable[[str, Function], Function]
 Build = Callable[[Hook], Function]
 CONFIDENCE = 0.95
+"""Least confidence of the interval around the median gain, as a share."""
 MOST_STEPS = 1 << 20
+"""Number of steps of one window, at most: a function that takes no time would never fill one."""
 LEAST_PAIRS = 6
 """Least number of pairs: with fewer, all of them agreeing has a chance of more than one in forty."""
 

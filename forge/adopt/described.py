@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 from forge.errors import BlobCorrupt, IntegrityError
 
 SCHEMA_VERSION = 1
+"""Version of an operation's description that is read. An older Forge refuses a newer one."""
 TORCH_NAMES = {
     "fp32": "float32",
     "fp16": "float16",

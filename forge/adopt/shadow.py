@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     import torch
 
 DOUBT_VERSION = 1
+"""Version of the form of a file that reports a doubt."""
 UNIT_ROUNDOFF = {"torch.float32": 2.0**-24, "torch.float16": 2.0**-11, "torch.bfloat16": 2.0**-8}
+"""Unit roundoff of each type by torch's name for it: half the distance from one to the next number."""
 ACCUMULATED = 4 * 2.0**-24
 """Error of sums in fp32 on both sides, for each term: the factor of docs/numerics.md, doubled."""
 FP8_STEP = 1 / 4
 """Largest distance of two neighbouring fp8 e4m3 numbers, twice, as a share of the larger one (3 bits of fraction)."""
 FP8_SMALLEST_STEP = 2.0**-9
+"""Distance of the smallest fp8 e4m3 numbers: its subnormal numbers have the exponent -6 and three bits."""
 Breached = Callable[[dict[str, object]], None]
 
 

@@ -7,6 +7,7 @@ from threading import Lock
 from typing import NamedTuple
 
 REPORT_VERSION = 1
+"""Version of the form of a report of what an adopting program ran."""
 
 
 class CallKind(NamedTuple):
@@ -98,7 +99,7 @@ class Report:
 
     @property
     def lines(self) -> list[dict[str, object]]:
-        """Return one entry for each kind of calls."""
+        """Return an entry for each kind of calls: what it was, what answered it, and how often."""
         found: list[dict[str, object]] = self.document["lines"]  # type: ignore[assignment]  # made by Adopted.report
         return found
 

@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from forge.authors.analyst import AT_FLOOR
 from forge.domain.contender import (
     ContenderAbsent,
     ContenderFailed,
@@ -16,8 +17,6 @@ from forge.events import BenchmarkFailed, BenchmarkRecorded, ShapeTimed
 
 Data = dict[str, object]
 
-NEAR_THE_FLOOR = 0.85
-"""Share of its floor from which a baseline leaves hardly anything to gain: this is itself a result."""
 FAR_FROM_THE_FLOOR = 0.10
 """Share of its floor below which a baseline is bad: a speedup over it says little."""
 
@@ -161,7 +160,7 @@ def _notes(timing: WorkloadTiming, reason: Reason | None) -> list[Data]:
             f"the best baseline, {best.baseline}, reaches {reached:.0%} of its floor: a speedup over it says little"
         )
         return [{"code": "bad_baseline", "message": said}]
-    if reason is not None and reason.code == "TOO_SLOW" and reached >= NEAR_THE_FLOOR:
+    if reason is not None and reason.code == "TOO_SLOW" and reached >= AT_FLOOR:
         said = (
             f"{best.baseline} already reaches {reached:.0%} of its floor, and no kernel could be more than "
             f"{1 / reached:.2f}x as fast: this is a result about the baseline, not a fault of the kernel"

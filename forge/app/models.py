@@ -38,6 +38,7 @@ Data = dict[str, object]
 FILE_BYTES = 1 << 20
 """Largest model file, in bytes: it builds a model from a configuration, and holds no weights."""
 MOST_SEED = 1 << 31
+"""Number above every seed. A seed has 31 bits, which every generator of random numbers takes."""
 CPU = "cpu"
 
 

@@ -32,6 +32,7 @@ control_half_width = 0.15
 TERMS = SessionTerms(repeats=1)
 """Terms of the demonstration's session: on a noisy machine it measures twice, and ends without a decision."""
 SEED = 1
+"""Seed of the demonstration's session: each run of it proposes the same settings."""
 BUDGET = Amounts(wall_ms=3_600_000, device_ms=3_600_000, candidates=1)
 
 

@@ -30,7 +30,7 @@ from forge.platforms.cuda import choose, devices
 
 SCHEME = "ray"
 CONNECT_S = 30.0
-"""Time that a cluster has to take a connection in, in seconds."""
+"""Time in which a cluster must take a connection in, in seconds; otherwise it counts as out of reach."""
 STRANGER = """
 import ray, sys
 ray.init(address=sys.argv[1], log_to_driver=False, logging_level="CRITICAL")

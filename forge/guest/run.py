@@ -23,7 +23,7 @@ from .spans import memory_status
 
 Function = Callable[..., object]
 _RETAINED = RetainedOutputs()
-"""Outputs of this process's one session."""
+"""Outputs that this process keeps between calls; a guest has one session in its life."""
 THREAD_ATTEMPTS = 50
 """Number of times that the start of a thread is tried. All guests of a machine share one limit of threads."""
 THREAD_WAIT_S = 0.1

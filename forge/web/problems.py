@@ -64,7 +64,7 @@ TITLES = {
 }
 """HTTP status -> the title of its problem document."""
 RETRY_S = 1
-"""Seconds after which a caller may ask again."""
+"""Time after which a refused caller may ask again, in whole seconds as HTTP has it: the shortest that is not zero."""
 SHOWN_MISTAKES = 5
 """Number of mistakes in a request that one problem document lists."""
 PROBLEM_TYPE = "application/problem+json"

@@ -11,6 +11,7 @@ import sys
 
 FILES = ("kernel.py", "reference.py", "test_correctness.py", "bench.py", "metadata.json")
 MOST_BYTES = 512 * 1024
+"""Largest file of a candidate, in bytes: `FILE_LIMIT_BYTES` of the domain, which this program can't import."""
 USAGE = "usage: forge submit [FOLDER] [--hypothesis TEXT] | forge wait"
 
 

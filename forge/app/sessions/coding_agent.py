@@ -26,7 +26,7 @@ from forge.sandbox.guest_entry.namespaces import NOBODY, host_is_root
 KEPT_OUTPUT = 64 * 1024
 """Number of bytes of the agent's output that are kept, from its end. The rest is read and thrown away."""
 LOOK_S = 0.05
-"""Seconds between two looks for a submission or for the agent's end."""
+"""Time between two looks for a submission or for the agent's end, in seconds. An agent waits for minutes anyway."""
 KEPT_VARIABLES = ("LANG", "LC_ALL", "TERM", "TZ")
 """Variables of the user's environment that an agent has. Others need `--allow-env NAME`."""
 LONGEST_END = 300

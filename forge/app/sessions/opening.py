@@ -33,7 +33,7 @@ TRANSCRIPT_VERSION = 1
 STREAM = "session:"
 """Beginning of the name of a session's stream."""
 MOST_NAMED = 3
-"""Number of sessions that a message names if a name means several."""
+"""Number of sessions that a message names if a name means several: enough to see how they differ."""
 
 
 @dataclass(frozen=True, kw_only=True)

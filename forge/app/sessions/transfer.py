@@ -17,7 +17,10 @@ LONGEST_KERNEL = 20_000
 
 
 def sections(workspace: Workspace, task: Task, profile: str | None) -> str:
-    """Return the sections that are added to a task's brief; raise UsageError for a profile that can't be read."""
+    """Return what is added to a task's brief: its platform's rules, a profile's numbers, a kernel from elsewhere.
+
+    Raises UsageError for a profile that can't be read.
+    """
     pack = find_pack(task.target.platform)
     parts = [pack.text()]
     if profile is not None:

@@ -17,7 +17,7 @@ ANSWER_COMMAND = "forge work answer"
 SILENT_S = 60.0
 """Time without any message after which a machine counts as lost, in seconds. It sends a sign of life every 5 s."""
 END_S = 10.0
-"""Time that the other side has to end after its connection was closed, in seconds."""
+"""Time that the other side has to end after its connection was closed, in seconds: its guests have as long there."""
 
 
 def ssh_command(address: str) -> list[str]:

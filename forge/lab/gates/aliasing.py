@@ -32,7 +32,8 @@ LARGE_ELEMENTS = 2**18
 """Number of elements in an operand of the large calls, if the public shape has fewer. An interpreter keeps the public
 shape, since such a call takes it minutes."""
 EXTRA_ROWS_RANGE = (1, 31)
-"""Range of the number of rows that the second large shape has beyond the first, drawn at random."""
+"""Range of the number of rows that the second large shape has beyond the first, drawn at random. A buffer that was
+made for the first shape is then too small."""
 Series = tuple[Mapping[str, int], InputKind, int]
 """Calls whose outputs are kept together: their shape, their kind of values, and their number."""
 

@@ -26,7 +26,7 @@ GOALS = (65_537, 10_001, 1_001)
 """Numbers of calls in all, each one more than a value at which counters usually overflow. The largest that fits into
 `MOST_S` is used."""
 FIRST_CALLS = 64
-"""Number of calls in each of the first releases."""
+"""Number of calls in each of the first releases: few, since the time of a call isn't known yet."""
 FIRST_RELEASES = 8
 """Number of first releases. The fastest release so far tells how long a call takes, as the fixed cost of a longer one
 counts less. Waiting for a processor doesn't count, so a busy machine allows as many calls."""

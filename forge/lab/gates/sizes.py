@@ -33,7 +33,8 @@ ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 MOST_ROWS, MOST_TALL_ELEMENTS = 4096, 2**15
 """Number of rows up to which one is drawn in every second octave, and the most elements of rows times width there."""
 TWO_DRAWS_FROM = 1024
-"""Width from which on two widths are drawn in each octave."""
+"""Width from which on two widths are drawn in each octave: an octave has more widths there, and kernels change their
+way of reading a row."""
 NEAR_SHAPES = 3
 """Number of shapes drawn near the public one. They are new each time, so an earlier refusal tells nothing about
 them."""
@@ -102,7 +103,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 def _telling_shapes(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
-    """Return a shape with the widest row, one with most rows, and any one; most rows take an interpreter too long."""
+    """Return the shape with the widest row, one at random, and the one with most rows unless that takes too long."""
     if not asked:
         return []
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis

@@ -72,7 +72,10 @@ class DeviceClock:
             self._start()
 
     def _round(self, alive: Sequence[int]) -> dict[int, float] | tuple[int, FailedTrial]:
-        """Return the time of a call by place, or the first draft that failed."""
+        """Time each draft and the reference once, in a drawn order; return nanoseconds by the draft's place.
+
+        If a draft fails, its place and its failed trial are returned instead.
+        """
         order, offset = [REFERENCE, *alive], self._rng.randrange(1, 2**31)
         self._rng.shuffle(order)
         taken: dict[int, float] = {}

@@ -72,7 +72,7 @@ def _outcome(reason: str | None) -> str:
 
 
 def _compared(one: Document, first: Document, second: Document) -> Iterator[Difference]:
-    """Compare the two sides of a comparison with the two measurements."""
+    """Yield the differences of a recorded comparison from the two measurements that it compares."""
     (recorded,) = first["workloads"]
     if one["regime"] == "resident":
         recorded, second = recorded["residency"]["timing"], second["residency"]["timing"]

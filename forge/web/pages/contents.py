@@ -12,9 +12,9 @@ from forge.errors import ForgeError, NotFound, RequestRefused
 
 Data = dict[str, object]
 FEW = 10
-"""Number of newest items in a list of the overview."""
+"""Number of newest items in a list of the overview: the page is read at a glance, and links to the whole list."""
 NEWEST_EVENTS = 50
-"""Number of events on one page of the ledger."""
+"""Number of events on one page of the ledger, which links to the pages beside it."""
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ WITHOUT_KEPT = dict.fromkeys(map(ord, KEPT_CONTROLS))
 HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of Unicode of characters that control, reorder or hide what is beside them."""
 LONGEST_CELL = 4000
-"""Largest number of characters of one text in a page, but for a candidate's files."""
+"""Largest number of characters of one text in a page, so that no author's text fills it. Files are shown whole."""
 WHOLE, PLAIN_LIMIT = 1000, 1e15
 """Numbers from WHOLE on are shown without decimals; those from PLAIN_LIMIT on as powers of ten."""
 
