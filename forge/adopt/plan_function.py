@@ -1,5 +1,6 @@
 """Calls a launch plan on one GPU: no code of the kernel's author runs in the process, and no compiler."""
 
+from contextlib import suppress
 from threading import Lock, local
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,12 @@ if TYPE_CHECKING:
     import torch
 
     from forge.adopt.plan import LoadablePlan
+
+
+def import_launcher() -> None:
+    """Import the launcher, if what it needs is here, so that no first call waits for that."""
+    with suppress(ImportError):
+        import forge.guest.plan_launcher  # noqa: F401
 
 
 class DevicePlan:
