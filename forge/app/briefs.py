@@ -11,7 +11,8 @@ from forge.app.lesson import accepted_lessons
 from forge.app.runs import require_state, task_of
 from forge.app.workspace import Workspace
 from forge.events import PlanAccepted
-from forge.ledger.runs.directory import RunDirectory
+from forge.ledger.durable import make_folder, write_durably
+from forge.ledger.runs.directory import BRIEFS, OPEN_FILE, RunDirectory
 from forge.pipeline import plan, prompt
 from forge.pipeline.budget import DEFAULT_TOKENS
 from forge.pipeline.outcome import Outcome
@@ -25,9 +26,10 @@ PROMPT_FILE = "agent_prompt.md"
 
 
 def prepare(workspace: Workspace, run: RunState) -> Path:
-    """Plan a run and render its prompt unless that is done; return the prompt's path."""
+    """Plan a run and render its prompt unless that is done; return the path of the prompt's copy."""
     if run.plan is not None and run.prompt is not None:
-        return RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
+        copy = _copy_path(workspace, run.run_id)
+        return copy if copy.is_file() else RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
     require_state(run, "planned", phase="plan")
     if run.plan is None:
         accepted, skills = _plan(workspace, run)
@@ -61,7 +63,14 @@ def _render(workspace: Workspace, run: RunState, accepted: PlanAccepted, skills:
     """Render the brief of a plan, and store it."""
     rendered = _rendered(workspace, run, accepted, skills, budget_tokens=DEFAULT_TOKENS)
     workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}")
-    return workspace.directory(run.run_id).path / PROMPT_FILE
+    copy = _copy_path(workspace, run.run_id)
+    make_folder(copy.parent)
+    write_durably(copy, rendered.files[PROMPT_FILE], mode=OPEN_FILE)
+    return copy
+
+
+def _copy_path(workspace: Workspace, run_id: str) -> Path:
+    return workspace.runs_root / BRIEFS / f"{run_id}.md"
 
 
 def _rendered(
@@ -88,7 +97,7 @@ def brief_within(workspace: Workspace, run: RunState, *, budget_tokens: int) -> 
     accepted = run.plan.event
     skills = plan.planned(accepted, home=workspace.home, lessons=accepted_lessons(workspace))
     rendered = _rendered(workspace, run, accepted, skills, budget_tokens=budget_tokens)
-    return rendered.files["agent_prompt.md"].decode()
+    return rendered.files[PROMPT_FILE].decode()
 
 
 def brief(workspace: Workspace, run: RunState) -> str:

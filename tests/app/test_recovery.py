@@ -28,6 +28,7 @@ workspace = Workspace.open(Path(sys.argv[1]))
 cas = workspace.runs_root / "cas" / "ab"
 cas.mkdir(exist_ok=True)
 (cas / f"{PART_PREFIX}blob").write_bytes(b"half")
+(workspace.runs_root / "briefs" / f"{PART_PREFIX}brief").write_bytes(b"half")
 (workspace.home / "keys" / f"{PART_PREFIX}key").write_bytes(b"half a secret")
 (workspace.runs_root / ".tmp-20260301T120000_rmsnorm_cpu_0a1b2c").mkdir()
 kept = workspace.runs_root / ".tmp-20260301T120001_rmsnorm_cpu_0a1b2c"
@@ -59,11 +60,12 @@ def parts(home: Path) -> list[str]:
 
 def test_the_next_command_sweeps_what_a_killed_one_left_and_says_so(home: Path) -> None:
     leave_half_done(home, "die")
-    assert parts(home) == ["forge_runs/cas/ab/.part-blob", "keys/.part-key"]
+    assert parts(home) == ["forge_runs/briefs/.part-brief", "forge_runs/cas/ab/.part-blob", "keys/.part-key"]
     answer = ask("run", "list", "--home", home)
     assert answer.status == 0
     assert [line for line in answer.err.splitlines() if line.startswith("recovered: ")] == [
         "recovered: removed forge_runs/.tmp-20260301T120000_rmsnorm_cpu_0a1b2c, which was half written",
+        "recovered: removed forge_runs/briefs/.part-brief, which was half written",
         "recovered: removed forge_runs/cas/ab/.part-blob, which was half written",
         "recovered: removed keys/.part-key, which was half written",
     ]
@@ -105,7 +107,7 @@ def test_two_that_recover_at_once_do_it_once(home: Path) -> None:
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(2)]
     answers = [one.communicate(timeout=120) for one in running]
     found = [json.loads(out) for out, _ in answers]
-    assert sorted(len(one["swept"]) for one in found) == [0, 3]
+    assert sorted(len(one["swept"]) for one in found) == [0, 4]
     assert parts(home) == []
     assert ledger_stands(home)
 

@@ -52,7 +52,9 @@ def test_a_budget_that_is_no_budget_is_bad_input(home: Path) -> None:
 
 
 def test_what_its_author_worked_from_is_printed_after_the_run_has_ended(home: Path) -> None:
+    stored = Path(ask("prompt", "last", "--home", home, "--json").document["prompt_path"])
     rejected_run(home)
+    assert stored.read_text() == ask("prompt", "last", "--home", home).out
     before = history(home)
     assert len(ask("prompt", "last", "--budget-tokens", 5000, "--home", home).out) < len(
         ask("prompt", "last", "--home", home).out

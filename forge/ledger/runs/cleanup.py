@@ -12,7 +12,7 @@ from pathlib import Path
 
 from forge.ledger.durable import PART_PREFIX, fsync_folder
 from forge.ledger.failures import storage_errors
-from forge.ledger.runs.directory import CAS, RunDirectory, open_runs
+from forge.ledger.runs.directory import BRIEFS, CAS, RunDirectory, open_runs
 
 
 def sweep(home: Path, runs_root: Path, *, known_runs: Collection[str]) -> list[str]:
@@ -38,7 +38,7 @@ def unknown_runs(runs_root: Path, known_runs: Collection[str]) -> list[str]:
 
 def _parts(home: Path, runs_root: Path) -> Iterator[Path]:
     """Yield files and folders with a name that only unfinished ones have."""
-    folders = [home, home / "keys", runs_root, runs_root / CAS]
+    folders = [home, home / "keys", runs_root, runs_root / CAS, runs_root / BRIEFS]
     folders += [entry for entry in _entries(runs_root / CAS) if entry.is_dir() and not entry.is_symlink()]
     open_folders = [RunDirectory(runs_root, run_id).open_path for run_id in open_runs(runs_root)]
     for folder in folders:

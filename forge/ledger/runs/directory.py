@@ -27,6 +27,8 @@ CANDIDATE = "candidate/"
 """Folder, in a run's directory, of the submitted files; it holds nothing else."""
 CAS = "cas"
 """Folder of the blobs, beside the run directories."""
+BRIEFS = "briefs"
+"""Folder of copies of briefs, beside the run directories: a run's own folder is renamed when the run is sealed."""
 SEALED_FOLDER = 0o555
 """Mode of a sealed folder: not writable."""
 OPEN_FILE = 0o644
