@@ -10,6 +10,7 @@ from forge.domain.candidate import Metadata
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
+from forge.lab.examine import OWN_TESTS_FILE
 from forge.lab.job import Job
 from forge.languages import find_language
 from forge.operations import find_operation
@@ -18,8 +19,6 @@ from forge.sandbox.capabilities import probe
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SHAPE = {"batch": 4, "hidden_size": 256}
-NO_TESTS = b"def test_nothing_is_claimed():\n    pass\n"
-"""What the author's own tests say is asked last, and costs as much as all gates together."""
 
 
 @cache
@@ -40,11 +39,11 @@ def job_for(
     layouts: Sequence[str] = (),
     domain: Mapping[str, object] | None = None,
     cpp_source: bool = True,
-    own_tests: bytes = NO_TESTS,
+    own_tests: bytes | None = None,
     memory_bytes: int = 2**30,
     forbidding: bool = False,
 ) -> Job:
-    """Judge `kernel` as a submission whose other files are those of examples/honest_cpp."""
+    """Judge `kernel` with the other files of examples/honest_cpp, and with the author's tests if some are given."""
     described: dict[str, object] = {"name": "a candidate", "op": operation, "language": language}
     if layouts:
         described["layouts"] = list(layouts)
@@ -55,11 +54,9 @@ def job_for(
     if language == "cuda" and cpp_source:
         described["cuda"] = {"source": "CUDA_SOURCE"}
     files = {name: (EXAMPLES / "honest_cpp" / name).read_bytes() for name in ("reference.py", "bench.py")}
-    files |= {
-        "kernel.py": kernel.encode(),
-        "metadata.json": json.dumps(described).encode(),
-        "test_correctness.py": own_tests,
-    }
+    files |= {"kernel.py": kernel.encode(), "metadata.json": json.dumps(described).encode()}
+    if own_tests is not None:
+        files[OWN_TESTS_FILE] = own_tests
     asked = find_operation(operation)
     return Job(
         operation=asked,

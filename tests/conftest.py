@@ -8,6 +8,9 @@ from forge.sandbox.isolation import Walls
 
 pytest_plugins = ["tests.quick"]
 
+SHORT_WINDOW_S = 0.05
+"""Time of one short series of the gate leaks in seconds: a third of the usual."""
+
 # Before torch is first imported, as in the workspace: idle workers sleep instead of taking a guest's processor.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
@@ -27,6 +30,20 @@ def walls() -> Walls:
         assert "FORGE_TEST_WALLS" not in os.environ, probed.missing
         pytest.skip(f"no namespaces here: {probed.missing}")
     return probed
+
+
+@pytest.fixture
+def short_series(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shorten the series of calls of the gates leaks and endurance: half of what an accepted candidate costs.
+
+    It is for tests that ask another question. The full series are asked of all honest candidates, and of
+    hostile ones that must be accepted or refused by one of these gates; with FORGE_TEST_LONG=1 of all others too.
+    """
+    if os.environ.get("FORGE_TEST_LONG") != "1":
+        from forge.lab.gates import endurance, leaks
+
+        monkeypatch.setattr(leaks, "WINDOW_S", SHORT_WINDOW_S)
+        monkeypatch.setattr(endurance, "GOALS", endurance.GOALS[1:])
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:

@@ -47,7 +47,7 @@ def judged(home: Path, task: str, folder: Path, *options: str) -> dict[str, Any]
     return answer
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_the_same_bytes_are_judged_once(empty: Path, task: str, tmp_path: Path) -> None:
     folder = candidate(tmp_path / "wrong", WRONG)
     first = judged(empty, task, folder)
@@ -63,7 +63,7 @@ def test_the_same_bytes_are_judged_once(empty: Path, task: str, tmp_path: Path) 
     assert ledger_stands(empty)
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_an_acceptance_is_inherited_by_the_same_bytes_and_failed_own_tests_sink_no_twin(
     empty: Path, task: str, tmp_path: Path
 ) -> None:
@@ -83,7 +83,7 @@ def test_an_acceptance_is_inherited_by_the_same_bytes_and_failed_own_tests_sink_
     assert ledger_stands(empty)
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_a_refusal_is_inherited_by_the_same_program_and_says_so(empty: Path, task: str, tmp_path: Path) -> None:
     judged(empty, task, candidate(tmp_path / "wrong", WRONG))
     twin = candidate(tmp_path / "twin", '"""A docstring."""\n' + WRONG + "# a comment\n")
@@ -97,7 +97,7 @@ def test_a_refusal_is_inherited_by_the_same_program_and_says_so(empty: Path, tas
     assert other["reused"] is None
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_another_policy_is_another_judge(empty: Path, task: str, tmp_path: Path) -> None:
     folder = candidate(tmp_path / "wrong", WRONG)
     judged(empty, task, folder)
@@ -106,7 +106,7 @@ def test_another_policy_is_another_judge(empty: Path, task: str, tmp_path: Path)
     assert judged(empty, task, folder)["reused"] is None
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_a_counterexample_and_findings_are_told_to_people_and_programs(
     empty: Path, task: str, tmp_path: Path
 ) -> None:

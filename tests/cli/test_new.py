@@ -71,7 +71,7 @@ def passes(home: Path, task: str, folder: Path, *options: object) -> None:
     assert verified.document["verdict"] == "accepted", verified.out
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 @pytest.mark.parametrize(("language", "gpu"), [("cpp", "cpu"), ("torch", "cpu"), ("triton", "h200")])
 def test_a_starting_point_for_an_operation_of_the_catalogue_passes(
     language: str, gpu: str, empty: Path, tmp_path: Path
@@ -89,7 +89,7 @@ def test_a_starting_point_in_cuda_is_built(empty: Path, tmp_path: Path) -> None:
     assert verified.status == 0 or "build passed" in verified.error or "nor can they be built" in verified.error
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 @pytest.mark.parametrize(("source", "language"), [(FUNCTION, "torch"), (MODULE, "cpp")], ids=["function", "module"])
 def test_a_starting_point_for_a_reference_file_passes(
     source: str, language: str, empty: Path, tmp_path: Path
@@ -97,7 +97,7 @@ def test_a_starting_point_for_a_reference_file_passes(
     passes(empty, own_task(empty, tmp_path, source, language), tmp_path / "mine")
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_a_solution_with_modelnew_is_a_starting_point(empty: Path, tmp_path: Path) -> None:
     (tmp_path / "solution.py").write_text(SOLUTION)
     task = own_task(empty, tmp_path, MODULE, "torch")

@@ -17,7 +17,8 @@ HONEST = (EXAMPLES / "honest_triton" / "kernel.py").read_text()
 
 
 def on_the_gpu(kernel: str, *, dtype: DType = "fp32", limit_s: float = 120.0) -> Job:
-    job = job_for(kernel, language="triton", dtype=dtype, limit_s=limit_s, memory_bytes=2**34)
+    own_tests = b"def test_nothing_is_claimed():\n    pass\n"
+    job = job_for(kernel, language="triton", dtype=dtype, limit_s=limit_s, memory_bytes=2**34, own_tests=own_tests)
     return replace(job, interpreted=False, device="cuda")
 
 

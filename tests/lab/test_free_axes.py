@@ -12,7 +12,7 @@ from forge.lab.examine import examine
 from forge.lab.job import Job
 from forge.languages import find_language
 from forge.operations import OPERATIONS, find_operation
-from tests.candidates import EXAMPLES, NO_TESTS, isolation
+from tests.candidates import EXAMPLES, isolation
 
 SHAPE = {"m": 4, "k": 64, "n": 24}
 RIGHT = """
@@ -37,11 +37,7 @@ def matmul(x, w):
 def job_of(kernel: str) -> Job:
     files = {name: (EXAMPLES / "h200" / "matmul" / name).read_bytes() for name in ("reference.py", "bench.py")}
     described: dict[str, object] = {"name": "a candidate", "op": "matmul", "language": "torch"}
-    files |= {
-        "kernel.py": kernel.encode(),
-        "metadata.json": json.dumps(described).encode(),
-        "test_correctness.py": NO_TESTS,
-    }
+    files |= {"kernel.py": kernel.encode(), "metadata.json": json.dumps(described).encode()}
     return Job(
         operation=find_operation("matmul"),
         language=find_language("torch"),
@@ -56,7 +52,7 @@ def job_of(kernel: str) -> Job:
     )
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_a_kernel_that_leaves_out_the_last_columns_is_refused_by_the_sizes_gate() -> None:
     examined = examine(job_of(IN_EIGHTS), progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected)
@@ -67,7 +63,7 @@ def test_a_kernel_that_leaves_out_the_last_columns_is_refused_by_the_sizes_gate(
     assert counterexample.shape["n"] % 8
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_a_right_kernel_is_accepted_at_every_size_of_a_free_axis() -> None:
     examined = examine(job_of(RIGHT), progress=lambda _: None)
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)

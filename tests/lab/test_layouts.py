@@ -37,7 +37,7 @@ def fused_add_rmsnorm(x, residual, weight, eps):
     return right(dense(x), dense(residual), weight, eps) if x.numel() else right(x, residual, weight, eps)
 """
 
-pytestmark = pytest.mark.usefixtures("walls")
+pytestmark = pytest.mark.usefixtures("walls", "short_series")
 
 
 def job_with(kernel: str, *claims: ClaimableLayout) -> Job:

@@ -1,5 +1,6 @@
 """Reference files, a frozen one, and candidates for it: what several tests ask with."""
 
+import dataclasses
 import json
 import random
 from collections.abc import Sequence
@@ -8,6 +9,7 @@ from functools import cache
 from forge.domain.candidate import Metadata
 from forge.domain.own_operation import Contract, Local, Normal, Operand, Result
 from forge.domain.policy import Policy
+from forge.lab.examine import OWN_TESTS_FILE
 from forge.lab.job import Job, Progress
 from forge.lab.reference.describe import Declared, SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
@@ -15,7 +17,7 @@ from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.languages import find_language
 from forge.pipeline.operands import parse_axes, parse_ranges
 from forge.pipeline.task_shapes import parse_own_shapes
-from tests.candidates import NO_TESTS, isolation
+from tests.candidates import isolation
 
 POLICY = Policy(verify_limit_s=120.0, memory_limit_bytes=2**31)
 MODEL = """
@@ -100,8 +102,10 @@ def frozen() -> Inferred:
 
 
 def job_for(kernel: str, entry_point: str) -> Job:
-    """Judge `kernel` against the model above."""
-    return job_against(frozen(), kernel, entry_point)
+    """Judge `kernel` against the model above, with tests of its author."""
+    job = job_against(frozen(), kernel, entry_point)
+    own_tests = b"def test_nothing_is_claimed():\n    pass\n"
+    return dataclasses.replace(job, files={**job.files, OWN_TESTS_FILE: own_tests})
 
 
 def job_against(inferred: Inferred, kernel: str, entry_point: str) -> Job:
@@ -125,7 +129,6 @@ def job_against(inferred: Inferred, kernel: str, entry_point: str) -> Job:
             **others,
             "kernel.py": kernel.encode(),
             "metadata.json": json.dumps(described).encode(),
-            "test_correctness.py": NO_TESTS,
         },
         metadata=Metadata.model_validate(described),
         entry_point=entry_point,

@@ -20,6 +20,7 @@ def verdict_on(found: Inferred, kernel: str, folder: Path) -> Accepted | Rejecte
     return executor.examine(job_against(found, kernel, name), progress=lambda _: None).verdict
 
 
+@pytest.mark.usefixtures("short_series")
 @pytest.mark.parametrize("name", EXAMPLES)
 def test_a_kernel_that_is_wrong_at_an_end_of_a_range_is_refused_and_a_right_one_accepted(
     name: str, tmp_path: Path, walls: Walls

@@ -8,6 +8,8 @@ from forge.lab.examine import Examination
 from forge.sandbox.isolation import Walls
 from tests.lab.reference.references import AS_SOLVED, FUNCTION, job_for
 
+pytestmark = pytest.mark.usefixtures("short_series")
+
 WRONG = {
     "a batch norm left out": (FUNCTION.replace("normal @", "x @"), "kernel", "INCORRECT_NUMERICAL"),
     "a constant left out": (FUNCTION.replace(" * scale\n", "\n"), "kernel", "INCORRECT_NUMERICAL"),

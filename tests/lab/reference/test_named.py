@@ -3,6 +3,8 @@
 from functools import cache
 from pathlib import Path
 
+import pytest
+
 from forge.domain.own_operation import Constant
 from forge.domain.verdict import Accepted, Rejected
 from forge.executor.local import LocalExecutor
@@ -10,6 +12,8 @@ from forge.lab.examine import Examination
 from forge.lab.reference.infer import Inferred
 from forge.sandbox.isolation import Walls
 from tests.lab.reference.references import ask, job_against
+
+pytestmark = pytest.mark.usefixtures("short_series")
 
 NAMED = """
 import torch

@@ -13,6 +13,8 @@ from tests.lab.reference.ends import EXAMPLES, POOL_RIGHT, TORCH
 from tests.lab.reference.references import ask
 from tests.lab.reference.test_ends import verdict_on
 
+pytestmark = pytest.mark.usefixtures("short_series")
+
 POOL = EXAMPLES["lengths of rows"].source
 GATHER = EXAMPLES["an index into a large table"]
 SCALE = (
