@@ -36,9 +36,10 @@ IDLE = 0xFFFFFFFF
 CHAIN_MULTIPLIER = 0x9E3779B97F4A7C15
 """Odd constant near 2^64 divided by the golden ratio (Knuth, The Art of Computer Programming 3, section 6.4)."""
 TIME_BODY = struct.Struct("!QIIIiII4d")
-"""Body of `TIME`: call id, function index, replays of the graph of all sets, rotation offset of the contents, the set
-whose outputs are copied out (`NO_SET`: none), whether to replay the last window's graph unchanged, whether the
-operands stay in the cache, and up to four scalars. Only trusted guests get this command."""
+"""Body of `TIME`, in this order. First the call id, the function index, the replays of the graph of all sets, and the
+rotation offset of the contents. Then the set whose outputs are copied out (`NO_SET`: none). Then whether to replay
+the last window's graph unchanged, whether the operands stay in the cache, and up to four scalars.
+Only trusted guests get this command."""
 NO_SET = -1
 """Set index that stands for no set."""
 

@@ -42,7 +42,7 @@ class Policy(Frozen):
     loosest: int
     """The place of `shape` in FITS."""
     key: str
-    """The same for equal policies."""
+    """All fields as one text, equal for equal policies."""
 
     def __init__(
         self,

@@ -15,7 +15,7 @@ GAIN = math.log(1.005)
 """Log ratio by which a batch must raise a climb's best to count as progress. Less is noise of a few windows."""
 SURE_ERRORS = 6.0
 """Number of standard errors by which the final screening's mean must exceed the least gain. The best of hundreds of
-equal settings looks faster by chance, and five processes say little of their own spread: with Student's t of four
+equal settings looks faster by chance, and five processes say little of their own spread. With Student's t of four
 degrees of freedom, six errors are exceeded with a chance of 0.2 %."""
 LEAST_GAIN = math.log(1.01)
 """Log ratio of the smallest gain that is worth a candidate's minute of gates and clock."""

@@ -18,7 +18,7 @@ from forge.lab.timing.statistics import t_975
 
 FEWEST_REPLICATIONS = 10
 """Number of replications from which the spread counts as known. By the chi-square distribution with ten degrees of
-freedom the 95 % interval of tau is then 0.70 to 1.75 times the estimate; with five it would be 0.62 to 2.45 times."""
+freedom the 95 % interval of tau is then 0.70 to 1.75 times the estimate. With five it would be 0.62 to 2.45 times."""
 NORMAL_975 = 1.959964
 """The 97.5 % quantile of the normal distribution."""
 
