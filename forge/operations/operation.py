@@ -73,6 +73,9 @@ class Exact:
     """An output that is compared bit by bit: integers, indices, truth values, or floats that are only copied."""
 
     value: torch.Tensor
+    others: tuple[torch.Tensor, ...] = ()
+    """Other values that each element may have: the answers for operands that are a few roundings away. They differ
+    from `value` where two numbers nearly tie, as in the index of a largest one."""
 
 
 Grid = Literal["whole", "fp8_e4m3"]

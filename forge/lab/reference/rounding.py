@@ -10,7 +10,7 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF
 from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.answers import Answers, rms
-from forge.operations.operation import Expectation, Expected
+from forge.operations.operation import Exact, Expectation, Expected
 from forge.sandbox.reply import Refused
 
 if TYPE_CHECKING:
@@ -25,6 +25,9 @@ MOST_MAGNIFIED_ERROR = 2.0**-15
 """Error relative to the root mean square that is allowed, at most; with more, half precision would be accepted."""
 ROUNDED_DRAWS = 4
 """Number of draws of randomly rounded operands, since one alone may leave an element unchanged."""
+TIED_DRAWS = 16
+"""Number of draws for integers. One draw swaps two numbers that nearly tie with a chance of up to a half, so nearly
+all that a kernel's own rounding may swap are seen."""
 ROUNDING_PART, SMOOTH_RATIO = 2.0**-4, 2.0**-2
 """Part of a rounding, and the largest ratio of its change to a full rounding's change in an element that follows its
 operands. An element that jumps, as after a comparison with a number, isn't magnified."""
@@ -58,8 +61,9 @@ def widened(
 ) -> tuple[Expected, ...]:
     """Return the rules at these values, with each element allowed the change from rounded operands as well.
 
-    This is used if an answer is beyond the bound that was measured at other values, and only in fp32: in other types
-    the result's own rounding is larger. An error as large as half precision's is never allowed.
+    An integer may have any of the values that it has for operands some roundings away. This is used if an answer is
+    beyond the bound that was measured at other values, and only in fp32: in other types the result's own rounding is
+    larger. An error as large as half precision's is never allowed.
     """
     contract = answers.contract
     if not (contract.wide and contract.dtype == "fp32"):
@@ -72,10 +76,21 @@ def widened(
         ]
         for part in (1.0, ROUNDING_PART)
     )
+    ties = _ties(expected, answers, inputs, shape)
     return tuple(
-        _widened_rule(rule, [one[place] for one in coarse], [one[place] for one in fine], policy)
+        replace(rule, others=tuple(one[place].to(rule.value.device) for one in ties))
+        if isinstance(rule, Exact)
+        else _widened_rule(rule, [one[place] for one in coarse], [one[place] for one in fine], policy)
         for place, rule in enumerate(expected)
     )
+
+
+def _ties(expected: Sequence[Expected], answers: Answers, inputs: Tensors, shape: Mapping[str, int]) -> list[Tensors]:
+    """Return the answers from which an integer may be taken; none if no result has integers."""
+    if not any(isinstance(rule, Exact) for rule in expected):
+        return []
+    asked = nearby(answers, inputs, shape, draws=TIED_DRAWS, part=ROUNDINGS_BEFORE)
+    return [one for one in asked if not isinstance(one, Refused)]
 
 
 def _widened_rule(

@@ -11,11 +11,12 @@ from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.job import Job
+from forge.lab.judge.whole import judge_exact
 from forge.lab.observed import Case
 from forge.lab.reference.answers import rms
 from forge.lab.reference.binding import answered
 from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, one_rounding_off
-from forge.operations.operation import Expectation
+from forge.operations.operation import Exact, Expectation
 from tests.lab.reference.references import ask, job_for
 
 pytestmark = pytest.mark.usefixtures("walls")
@@ -129,3 +130,32 @@ def test_whole_numbers_are_not_rounded() -> None:
     assert torch.equal(one_rounding_off(torch.arange(5)), torch.arange(5))
     some = torch.tensor([1.0, -3.0])
     assert torch.equal((one_rounding_off(some) / some.double() - 1).abs(), torch.full((2,), UNIT).double())
+
+
+TIES = FILE.format(
+    formula="return torch.topk(torch.softmax(x @ torch.ones(256, 64), -1) + x[:, :64], 2)", drawn="randn"
+)
+
+
+def test_an_index_may_be_that_of_a_number_that_nearly_ties_and_no_other() -> None:
+    with asked_of(TIES) as job:
+        x = torch.randn(ROWS, COLUMNS, generator=torch.Generator().manual_seed(3))
+        x[0, :64] = -9.0
+        x[0, 7], x[0, 40], x[0, 9] = 1.0, 1.0 + 2 * UNIT, 0.5
+        expected = job.operation.oracle(x)
+        assert job.operation.reconsidered is not None
+        reconsidered = job.operation.reconsidered(expected, x)
+        strict, rule = expected[1], reconsidered[1]
+        assert isinstance(strict, Exact)
+        assert isinstance(rule, Exact)
+        right = strict.value
+        swapped, wrong = right.clone(), right.clone()
+        swapped[0] = right[0].flip(0)
+        wrong[0, 1] = 9
+        assert sorted(right[0].tolist()) == [7, 40]
+        assert not judge_exact(swapped, strict).within
+        assert judge_exact(right, rule).within
+        assert not judge_exact(wrong, rule).within
+        assert judge_exact(swapped, rule).within
+        everywhere = right.flip(1)
+        assert not judge_exact(everywhere, replace(rule, others=(everywhere,))).within, "too many for ties"
