@@ -20,7 +20,7 @@ OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1}
 """Options of the search: one batch, whose processes are all alive at once, and one finalist. The budget is for one
 candidate: the finalist, or the template's own setting if none is faster."""
 POLICY = """\
-# The demonstration measures less than a new workspace does, so that it ends within a minute:
+# The demonstration measures less than a new workspace does, so that it ends within two or three minutes:
 # one baseline, one regime, fewer pairs and rounds, and a control that may be less sure.
 baselines = ["eager"]
 regimes = ["cold"]
