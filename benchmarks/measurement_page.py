@@ -194,7 +194,7 @@ def width_curves(curves: dict[str, list[Result]], top: int) -> list[str]:
         placed = [(across.at(row["gpu_s"] * 1000), down.at(row["half_width"])) for row in rows]
         path = " ".join(f"{x:.1f},{y:.1f}" for x, y in placed)
         parts.append(f'<polyline points="{path}" fill="none" stroke="{colour}" stroke-width="2"/>')
-        parts.append(f'<text x="{placed[-1][0] + 8:.1f}" y="{labels[place] + 4:.1f}" fill="{colour}">{shape}</text>')
+        parts.append(f'<text x="{WIDTH - RIGHT + 8:.1f}" y="{labels[place] + 4:.1f}" fill="{colour}">{shape}</text>')
         for (x, y), row in zip(placed, rows, strict=True):
             said = f"{row['rounds']} rounds: {row['half_width']:.2%} in {row['gpu_s'] * 1000:.1f} ms"
             parts.append(f'<circle cx="{x:.1f}" cy="{y:.1f}" r="3" fill="{colour}"><title>{said}</title></circle>')

@@ -13,6 +13,7 @@ from typing import get_args
 
 from forge.app.kernels import require_kernel
 from forge.app.workspace import Workspace
+from forge.domain.digest import sha256
 from forge.errors import AlreadyDecided, ForgeError, IntegrityError, StorageFailed, UnknownName, UsageError
 from forge.events import (
     BenchmarkInvalidated,
@@ -32,6 +33,8 @@ REASON_LIMIT = 1000
 """Longest reason, in characters."""
 EVIDENCE_LIMIT = 32
 """Number of pieces of evidence for one decision, at most."""
+NOT_RECORDED: Data = {"recorded": False}
+"""Beginning of the answer to a dry run, where a decision has the number of its event."""
 NUMBER_DIGITS = 20
 """Length of a number of digits above which it can't be the number of an event."""
 EVIDENCE_BYTES = 64 * 1024 * 1024
@@ -44,9 +47,15 @@ WITHDRAWN = "SELECT seq, why FROM invalidations WHERE benchmark_seq = ?"
 
 
 def revoke(
-    workspace: Workspace, kernel_id: str, *, reason: str, severity: str, evidence: tuple[str, ...] = ()
+    workspace: Workspace,
+    kernel_id: str,
+    *,
+    reason: str,
+    severity: str,
+    evidence: tuple[str, ...] = (),
+    dry_run: bool = False,
 ) -> Data:
-    """Revoke a kernel for good; raise AlreadyDecided if it was revoked, UnknownName if there is none."""
+    """Revoke a kernel for good, or only ask whether that is possible; raise AlreadyDecided if it was revoked."""
     _require_reason(reason)
     known: dict[str, Severity] = {name: name for name in get_args(Severity)}
     if severity not in known:
@@ -57,17 +66,19 @@ def revoke(
         family=str(row["family"]),
         reason=reason,
         severity=known[severity],
-        evidence=_evidence(workspace, evidence),
+        evidence=_evidence(workspace, evidence, keep=not dry_run),
     )
     recorded = _repeated(workspace, event, row["revoked_seq"])
     if recorded is None:
         _require_not_revoked(row, kernel_id)
-        recorded = record_decision(workspace, event, expected=version)
+        recorded = NOT_RECORDED if dry_run else record_decision(workspace, event, expected=version)
     return recorded | {"kernel_id": kernel_id, "status": "revoked"}
 
 
-def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_by: str | None) -> Data:
-    """Deprecate a kernel, so that another is used; raise AlreadyDecided if that adds nothing."""
+def deprecate(
+    workspace: Workspace, kernel_id: str, *, reason: str, superseded_by: str | None, dry_run: bool = False
+) -> Data:
+    """Deprecate a kernel, or only ask whether that is possible; raise AlreadyDecided if that adds nothing."""
     _require_reason(reason)
     row, version = _kernel(workspace, kernel_id)
     _require_not_revoked(row, kernel_id)
@@ -85,11 +96,11 @@ def deprecate(workspace: Workspace, kernel_id: str, *, reason: str, superseded_b
         )
     if superseded_by is not None:
         _require_successor(workspace, row, kernel_id, superseded_by)
-    return record_decision(workspace, event, expected=version) | answer
+    return (NOT_RECORDED if dry_run else record_decision(workspace, event, expected=version)) | answer
 
 
-def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data:
-    """Withdraw a recorded benchmark and return the kernels that rest on it, which stop answering."""
+def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str, dry_run: bool = False) -> Data:
+    """Withdraw a recorded benchmark, unless it is a dry run, and return the kernels that rest on it."""
     _require_reason(reason)
     event = _benchmark(workspace, benchmark_seq)
     stream = event.stream()
@@ -106,7 +117,7 @@ def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str) -> Data
             "nothing was recorded",
             hint=f"forge ledger log --after {withdrawn[0] - 1} --limit 1",
         )
-    answer = answer or record_decision(workspace, decided, expected=version)
+    answer = answer or (NOT_RECORDED if dry_run else record_decision(workspace, decided, expected=version))
     with _caught_up(workspace) as connection:
         stood = [
             {"kernel_id": name, "status": status} for name, status in connection.execute(STOOD_ON, (benchmark_seq,))
@@ -206,14 +217,14 @@ def _require_successor(workspace: Workspace, row: Data, kernel_id: str, successo
         )
 
 
-def _evidence(workspace: Workspace, given: tuple[str, ...]) -> tuple[str, ...]:
-    """Return evidence as the event names it: `event:<seq>:<hash>`, or `sha256:<digest>` of a stored file."""
+def _evidence(workspace: Workspace, given: tuple[str, ...], *, keep: bool) -> tuple[str, ...]:
+    """Return evidence as the event names it: `event:<seq>:<hash>`, or a file's `sha256:<digest>`, which is kept."""
     if len(given) > EVIDENCE_LIMIT:
         raise UsageError(f"{len(given)} pieces of evidence: expected at most {EVIDENCE_LIMIT}")
-    return tuple(_piece(workspace, one) for one in given)
+    return tuple(_piece(workspace, one, keep=keep) for one in given)
 
 
-def _piece(workspace: Workspace, given: str) -> str:
+def _piece(workspace: Workspace, given: str, *, keep: bool) -> str:
     if given.isascii() and given.isdecimal():
         head = workspace.ledger.head.seq
         seq = int(given) if len(given) <= NUMBER_DIGITS else 0
@@ -228,7 +239,8 @@ def _piece(workspace: Workspace, given: str) -> str:
             raise UsageError(
                 f"bad evidence {given!r}: expected an event's number or a file of at most {EVIDENCE_BYTES} bytes"
             )
-        return f"sha256:{workspace.blobs.put(path.read_bytes())}"
+        content = path.read_bytes()
+        return f"sha256:{workspace.blobs.put(content) if keep else sha256(content)}"
     except OSError as error:
         raise UsageError(f"evidence {given!r} can't be read: {error}") from error
 

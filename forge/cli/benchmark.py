@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from forge.cli.confirming import Yes, require_yes
+from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
@@ -24,6 +24,7 @@ def invalidate(
     seq: Annotated[int, typer.Argument(help="The number of the BenchmarkRecorded event.", min=1, max=MOST_EVENTS)],
     reason: Annotated[str, typer.Option(help="Reason for the withdrawal. It is recorded with your name.")],
     yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -33,16 +34,21 @@ def invalidate(
     """
     from forge.app import decisions
 
-    require_yes(f"Withdraw the benchmark of event {seq}, and all that rests on it?", yes=yes)
+    require_yes(f"Withdraw the benchmark of event {seq}, and all that rests on it?", yes=yes or dry_run)
     with open_workspace(home) as workspace:
-        decided: dict[str, Any] = decisions.invalidate(workspace, seq, reason=reason)  # Any: a JSON document
+        decided: dict[str, Any] = decisions.invalidate(  # Any: a JSON document
+            workspace, seq, reason=reason, dry_run=dry_run
+        )
     stood = decided["kernels"]
     if as_json:
         emit_json(decided)
     else:
         rows = [(name, value) for name, value in decided.items() if name != "kernels" and value is not None]
-        emit_table("Invalidated", ("", ""), rows)
+        emit_table("Would be invalidated" if dry_run else "Invalidated", ("", ""), rows)
         emit_table("Kernels that stood on it", ("kernel", "status"), [(k["kernel_id"], k["status"]) for k in stood])
+    if dry_run:
+        say_dry_run()
+        return
     say_if_unsigned(decided)
     open_cases = [one["kernel_id"] for one in stood if one["status"] != "revoked"]
     if open_cases:

@@ -1,4 +1,7 @@
-"""Asks on a terminal before something final is recorded. Scripts, whose stdin is no terminal, aren't asked."""
+"""Asks on a terminal before something final is recorded, and says what a dry run left out.
+
+Scripts, whose stdin is no terminal, aren't asked.
+"""
 
 import shlex
 import sys
@@ -10,6 +13,7 @@ from forge.cli.output import say, visible
 from forge.cli.suggest import suggest
 
 Yes = Annotated[bool, typer.Option("--yes", help="Don't ask on a terminal.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Show what would change. Record nothing.")]
 
 
 def require_yes(question: str, *, yes: bool) -> None:
@@ -23,3 +27,9 @@ def require_yes(question: str, *, yes: bool) -> None:
     say("nothing was recorded")
     suggest("try", f"forge {shlex.join(sys.argv[1:])} --yes")
     raise typer.Exit(1)
+
+
+def say_dry_run() -> None:
+    """Say that nothing was recorded, and name the command that records it."""
+    say("a dry run: nothing was recorded")
+    suggest("next", f"forge {shlex.join(one for one in sys.argv[1:] if one != '--dry-run')}")

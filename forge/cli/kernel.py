@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from forge.cli.confirming import Yes, require_yes
+from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.document import emit_document
 from forge.cli.kernel_summary import show_summary
 from forge.cli.listing import Limit, OnlyGpu, OnlyOp, Sort
@@ -148,6 +148,7 @@ def revoke(
         ),
     ] = None,
     yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -157,11 +158,20 @@ def revoke(
     """
     from forge.app import decisions
 
-    require_yes(f"Revoke {kernel_id}?", yes=yes)
+    require_yes(f"Revoke {kernel_id}?", yes=yes or dry_run)
     with open_workspace(home) as workspace:
         decided = decisions.revoke(
-            workspace, kernel_id, reason=reason, severity=severity, evidence=tuple(evidence or ())
+            workspace,
+            kernel_id,
+            reason=reason,
+            severity=severity,
+            evidence=tuple(evidence or ()),
+            dry_run=dry_run,
         )
+    if dry_run:
+        _show("Would be revoked", decided, as_json=as_json)
+        say_dry_run()
+        return
     _show("Revoked", decided, as_json=as_json)
     say_if_unsigned(decided)
     suggest("next", f"forge kernel history {kernel_id}")
@@ -175,6 +185,7 @@ def deprecate(
         str | None, typer.Option("--superseded-by", help="The kernel to use instead.", show_default=False)
     ] = None,
     yes: Yes = False,
+    dry_run: DryRun = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -184,9 +195,15 @@ def deprecate(
     """
     from forge.app import decisions
 
-    require_yes(f"Deprecate {kernel_id}?", yes=yes)
+    require_yes(f"Deprecate {kernel_id}?", yes=yes or dry_run)
     with open_workspace(home) as workspace:
-        decided = decisions.deprecate(workspace, kernel_id, reason=reason, superseded_by=superseded_by)
+        decided = decisions.deprecate(
+            workspace, kernel_id, reason=reason, superseded_by=superseded_by, dry_run=dry_run
+        )
+    if dry_run:
+        _show("Would be deprecated", decided, as_json=as_json)
+        say_dry_run()
+        return
     _show("Deprecated", decided, as_json=as_json)
     say_if_unsigned(decided)
     suggest("next", f"forge kernel history {kernel_id}")

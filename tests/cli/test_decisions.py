@@ -381,3 +381,28 @@ def test_a_registry_that_was_edited_back_is_put_right_by_a_rebuild(kept: Path) -
     compared = ask("ledger", "rebuild", "--home", kept, "--json").document["files"]
     assert [one["file"] for one in compared if one["state"] != "identical"] == ["verified_kernels.json"]
     assert {entry["status"] for entry in json.loads(documents.read_bytes())["kernels"]} == {"revoked", "active"}
+
+
+@pytest.mark.parametrize("decision", ["revoke", "deprecate", "invalidate"])
+def test_a_dry_run_says_what_would_be_withdrawn_and_records_nothing(
+    decision: str, two_kernels: Path, tmp_path: Path
+) -> None:
+    report = tmp_path / "report.txt"
+    report.write_text("wrong at odd widths, in a file that only a dry run saw")
+    command: tuple[object, ...] = ("kernel", decision, FIRST)
+    if decision == "invalidate":
+        command = ("benchmark", "invalidate", benchmark_of(two_kernels, FIRST))
+    elif decision == "revoke":
+        command += ("--evidence", report)
+    before, stored = history(two_kernels), set((two_kernels / "forge_runs" / "cas").rglob("*"))
+    for more in ((), ("--json",)):
+        shown = ask(*command, "--reason", "wrong", "--dry-run", "--home", two_kernels, *more)
+        assert shown.status == 0
+        assert FIRST in shown.out
+        assert "nothing was recorded" in shown.err
+        assert "--dry-run" not in shown.last
+    assert shown.document["recorded"] is False
+    assert history(two_kernels) == before
+    assert set((two_kernels / "forge_runs" / "cas").rglob("*")) == stored
+    wrong = ask("kernel", "revoke", "no_kernel_v1", "--reason", "wrong", "--dry-run", "--home", two_kernels)
+    assert wrong.status == 2
