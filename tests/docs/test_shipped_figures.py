@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.cli.asking import ask
 from tests.docs.markdown import ROOT, read
 
-KERNEL = "triton_softmax_h200_bf16_b4096_h4096_v1"
+KERNEL = "triton_gated_rmsnorm_quant_h200_bf16_b4096_h4096_v3"
 
 
 def test_the_readme_quotes_what_its_command_prints(tmp_path: Path) -> None:
@@ -15,6 +15,8 @@ def test_the_readme_quotes_what_its_command_prints(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "kernel_registry", tmp_path / "kernel_registry", ignore=shutil.ignore_patterns("*.lock"))
     shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
     assert f"`forge kernel claims {KERNEL}`" in read("README.md")
+    standing = ask("kernel", "show", KERNEL, "--home", tmp_path, "--json").document
+    assert (standing["status"], standing["replication"]["outcome"]) == ("active", "held"), "what is quoted is on offer"
     said = ask("kernel", "claims", KERNEL, "--home", tmp_path, "--json").document
     sentences = {one["text"] for one in said["sentences"]}
     quoted = [line.removeprefix("> ") for line in read("README.md").splitlines() if line.startswith("> ")]
