@@ -16,7 +16,7 @@ from forge.cli.suggest import suggest
 if TYPE_CHECKING:
     from forge.app.sessions.authors import AuthorSource
     from forge.app.sessions.choice import AuthorChoice
-    from forge.app.sessions.ledger_ground import Model
+    from forge.app.sessions.exchange import Model
     from forge.app.sessions.opening import SessionRequest
     from forge.app.workspace import Workspace
     from forge.domain.authoring import Author

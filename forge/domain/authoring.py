@@ -150,6 +150,14 @@ OUTSIDE = frozenset({"command", "person"})
 in tokens that Forge knows."""
 
 
+class Branch(Value):
+    """A further prompt of a step that asks, which is sent beside the first one."""
+
+    prompt: Annotated[str, StringConstraints(min_length=1, max_length=2_000_000)]
+    variant: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
+    """Name of the wording that the prompt was made with."""
+
+
 class Ask(Value):
     """A step: ask a language model, a program or a person. A model without a known price isn't asked."""
 
@@ -164,6 +172,22 @@ class Ask(Value):
     """Time in milliseconds in which the answer is there, at most. None: the usual time of a language model."""
     variant: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
     """Name of the wording that the prompt was made with."""
+    beside: Annotated[tuple[Branch, ...], Field(max_length=MOST_FINALISTS - 1)] = Field(
+        default=(), exclude_if=lambda branches: not branches
+    )
+    """Further prompts, which are sent at the same time and under the same terms."""
+
+    @property
+    def count(self) -> int:
+        """Return the number of prompts."""
+        return 1 + len(self.beside)
+
+    def at(self, place: int) -> "Ask":
+        """Return the step that asks with one of its prompts alone."""
+        if not self.beside:
+            return self
+        one = self.beside[place - 1] if place else Branch(prompt=self.prompt, variant=self.variant)
+        return self.model_copy(update={"prompt": one.prompt, "variant": one.variant, "beside": ()})
 
 
 class Wish(Value):
@@ -288,6 +312,6 @@ class Author(Protocol):
         """Return the next step.
 
         It reads no clock, file or random number but those drawn from `seed`. `log` has, in order, an entry for each
-        `Screen`, `Ask` and `Wish` step, and one for each draft of a `Submit` step. It is a `Missed` if the machine
-        couldn't do it.
+        `Screen` and `Wish` step, one for each prompt of an `Ask` step, and one for each draft of a `Submit` step. It
+        is a `Missed` if the machine couldn't do it.
         """

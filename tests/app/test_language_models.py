@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.sessions.exchange import ModelUnanswered
 from forge.app.sessions.language_models import (
     MOST_ANSWER_BYTES,
     LanguageModel,
@@ -13,7 +14,6 @@ from forge.app.sessions.language_models import (
     proposed_price,
     read_key,
 )
-from forge.app.sessions.ledger_ground import ModelUnanswered
 from forge.domain.authoring import Ask
 from forge.errors import UnknownName, UsageError
 from tests.app.model_server import Refuse, Reply, Say, serving

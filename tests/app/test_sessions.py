@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from forge.app.sessions.exchange import ModelAnswer, ModelUnanswered
 from forge.app.sessions.fence import fenced
-from forge.app.sessions.ledger_ground import ModelAnswer, ModelUnanswered
 from forge.app.sessions.opening import (
     Means,
     SessionRequest,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from forge.app.sessions.ledger_ground import ModelAnswer, ModelUnanswered
+from forge.app.sessions.exchange import ModelAnswer, ModelUnanswered
 from forge.domain.authoring import Ask
 from forge.domain.budget import MILLION, Price
 from forge.errors import EnvironmentUnfit, UnknownName, UsageError

@@ -1,18 +1,21 @@
 """The ground of a session that is worked on: the workspace's ledger, its phases, and a model if one can be asked."""
 
+import queue
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from forge.app.sessions import judging, workers
+from forge.app.sessions.exchange import NS_PER_MS, Exchanged, Model, ModelAnswer, ModelUnanswered, exchange
 from forge.app.tasks import start_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import OUTSIDE, Ask, Draft, Missed, Screen
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest, sha256
 from forge.domain.verdict import Reason
-from forge.errors import ConcurrencyConflict, IdempotencyConflict
+from forge.errors import ConcurrencyConflict, IdempotencyConflict, IntegrityError
 from forge.events import Event, Recorded
 from forge.events.run import RunStarted
 from forge.events.session import BudgetReserved, ModelFailed, ModelResponded
@@ -22,31 +25,6 @@ from forge.projections.sessions import SessionState
 
 Watch = Callable[[Recorded[Event], SessionState], None]
 """Is told each event of the session, with the state after it."""
-NS_PER_MS = 1_000_000
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelAnswer:
-    """What a model said, and what that cost."""
-
-    text: str
-    prompt_tokens: int
-    answer_tokens: int
-
-
-class ModelUnanswered(Exception):
-    """A model gave no answer that can be used. `cause` is one of ModelFailed's."""
-
-    def __init__(self, cause: str, detail: str, *, tokens: tuple[int, int] | None = None) -> None:
-        super().__init__(detail)
-        self.cause, self.detail, self.tokens = cause, detail, tokens
-
-
-class Model(Protocol):
-    """Sends a prompt to language models."""
-
-    def answer(self, step: Ask, *, request_id: str) -> ModelAnswer:
-        """Return the answer; raise ModelUnanswered."""
 
 
 class Screener(Protocol):
@@ -72,6 +50,9 @@ class LedgerGround:
     _seq: int = 0
     _begun: set[str] = field(default_factory=set)
     """Runs that this process began; any other one was begun by a process that was killed."""
+    _sent: dict[int, tuple[BudgetReserved, Ask]] = field(default_factory=dict)
+    """Prompts that were sent, and whose answers weren't taken."""
+    _answered: "queue.SimpleQueue[tuple[int, Exchanged | None]]" = field(default_factory=queue.SimpleQueue)
 
     @property
     def state(self) -> SessionState:
@@ -177,30 +158,56 @@ class LedgerGround:
             return ScreenOutcome(entry=Missed(step="screen", reason=reason), used=Amounts())
         return self.screener.screen(reserved, step, self.state.opened.event.task_id)
 
-    def ask(self, reserved: BudgetReserved, step: Ask) -> Reply:
-        """Ask the model, once. A failure whose cost isn't known is settled in full."""
-        began = time.monotonic_ns()
+    def begins(self, request: int) -> bool:
+        """Return True: this process lives."""
+        del request
+        return True
+
+    def begin_ask(self, reserved: BudgetReserved, step: Ask) -> None:
+        """Send the prompt to the model, once, in a thread of its own.
+
+        A program or a person is asked in `next_reply`: a program ends with the thread that started it.
+        """
+        self._sent[reserved.request] = reserved, step
+        if step.model in OUTSIDE:
+            return
+        request_id = f"{self.session_id}-{reserved.request}"
+
+        def send() -> None:
+            found = None
+            try:
+                found = exchange(self.model, step, request_id)
+            finally:
+                self._answered.put((reserved.request, found))
+
+        threading.Thread(target=send, name=f"ask-{request_id}", daemon=True).start()
+
+    def next_reply(self, begun: Collection[int]) -> tuple[int, Reply]:
+        """Wait for the next answer. A failure whose cost isn't known is settled in full."""
+        outside = next((one for one in begun if self._sent[one][1].model in OUTSIDE), None)
+        if outside is not None:
+            request_id = f"{self.session_id}-{outside}"
+            self._answered.put((outside, exchange(self.model, self._sent[outside][1], request_id)))
+        number, found = self._answered.get()
+        if found is None:
+            raise IntegrityError(f"asking the model in request {number} failed by a fault of Forge's own; see above")
+        reserved, step = self._sent.pop(number)
+        return number, self._reply(reserved, step, found)
+
+    def _reply(self, reserved: BudgetReserved, step: Ask, found: Exchanged) -> Reply:
         named = {"session_id": reserved.session_id, "round": reserved.round, "request": reserved.request}
-        try:
-            if self.model is None:
-                raise ModelUnanswered("unreachable", "this session has no model to ask", tokens=(0, 0))
-            answer = self.model.answer(step, request_id=f"{self.session_id}-{reserved.request}")
-        except ModelUnanswered as failed:
-            ended: ModelResponded | ModelFailed = ModelFailed.model_validate(
-                {**named, "cause": failed.cause, "detail": _as_utf8(failed.detail).decode()}
-            )
-            tokens, text = failed.tokens, b""
-        else:
-            text, tokens = _as_utf8(answer.text), (answer.prompt_tokens, answer.answer_tokens)
-            ended = ModelResponded.model_validate(
-                {
-                    **named,
-                    "response_sha256": sha256(text),
-                    "prompt_tokens": tokens[0],
-                    "answer_tokens": tokens[1],
-                }
-            )
-        wall = Amounts(wall_ms=(time.monotonic_ns() - began) // NS_PER_MS)
+        wall = Amounts(wall_ms=found.wall_ms)
+        match found.answer:
+            case ModelUnanswered() as failed:
+                detail = _as_utf8(failed.detail).decode()
+                ended: ModelResponded | ModelFailed = ModelFailed.model_validate(
+                    {**named, "cause": failed.cause, "detail": detail}
+                )
+                tokens, text = failed.tokens, b""
+            case ModelAnswer() as answer:
+                text, tokens = _as_utf8(answer.text), (answer.prompt_tokens, answer.answer_tokens)
+                counted = {"prompt_tokens": tokens[0], "answer_tokens": tokens[1]}
+                ended = ModelResponded.model_validate({**named, **counted, "response_sha256": sha256(text)})
         if tokens is None:
             return Reply(ended=ended, used=reserved.worst.at_least(wall), text=text)
         if step.model in OUTSIDE:

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 
 from forge.app.runs import REASON_LIMIT
 from forge.app.sessions.authors import AuthorSource, make_author
+from forge.app.sessions.exchange import Model
 from forge.app.sessions.fence import fenced
 from forge.app.sessions.judging import Progress
-from forge.app.sessions.ledger_ground import LedgerGround, Model, Screener, Watch
+from forge.app.sessions.ledger_ground import LedgerGround, Screener, Watch
 from forge.app.sessions.workers import withdraw_open
 from forge.app.tasks import find_task
 from forge.app.workspace import Workspace, now

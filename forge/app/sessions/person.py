@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge.app.sessions.authors import BRIEF, AuthorSource
-from forge.app.sessions.ledger_ground import ModelAnswer
+from forge.app.sessions.exchange import ModelAnswer
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Ask, Author, BudgetLeft, LogEntry, Step
 from forge.domain.candidate import REQUIRED_FILES

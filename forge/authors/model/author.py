@@ -18,6 +18,7 @@ from forge.authors.model.prompt import VARIANTS, prompt_of
 from forge.domain.authoring import (
     MOST_FINALISTS,
     Ask,
+    Branch,
     BudgetLeft,
     Draft,
     Ending,
@@ -31,7 +32,7 @@ from forge.domain.authoring import (
 )
 from forge.domain.digest import Digest, Value, digest_of
 
-VERSION = 2
+VERSION = 3
 """Version of the strategy and its wording. Another version may ask otherwise, so it can't go on with a session."""
 MOST_USELESS = 4
 """Number of answers in a row without a candidate, after which the author gives up. More cost money in vain."""
@@ -184,23 +185,33 @@ class ModelAuthor:
         parent = beam[len(state.attempts) % len(beam)].draft.files["kernel.py"] if beam else None
         hypotheses = {one.draft.sha256: one.draft.hypothesis for one in state.attempts}
         names = list(VARIANTS)
-        variant = self.options.variant or names[state.asked % len(names)]
-        prompt = prompt_of(
-            brief=self.brief,
-            variant=variant,
-            starting=self.files["kernel.py"],
-            entry=str(json.loads(self.files["metadata.json"]).get("entry_point")),
-            parent=parent,
-            last=state.attempts[-1].draft.files["kernel.py"] if state.attempts else None,
-            document=feedback_document(log, left, hypotheses=hypotheses, note=state.note),
-            has_right_one=bool(beam),
-        )
+        variants = [
+            self.options.variant or names[number % len(names)] for number in range(state.asked, self._branches)
+        ]
+        document = feedback_document(log, left, hypotheses=hypotheses, note=state.note)
+        first, *others = [
+            Branch(
+                prompt=prompt_of(
+                    brief=self.brief,
+                    variant=variant,
+                    starting=self.files["kernel.py"],
+                    entry=str(json.loads(self.files["metadata.json"]).get("entry_point")),
+                    parent=parent,
+                    last=state.attempts[-1].draft.files["kernel.py"] if state.attempts else None,
+                    document=document,
+                    has_right_one=bool(beam),
+                ),
+                variant=variant,
+            )
+            for variant in variants
+        ]
         return Ask(
             model=self.options.model,
-            prompt=prompt,
+            prompt=first.prompt,
             most_tokens=self.options.most_tokens,
             temperature=self.options.temperature,
-            variant=variant,
+            variant=first.variant,
+            beside=tuple(others),
         )
 
 

@@ -1,5 +1,6 @@
 """What a session's loop stands on: the ledger with phases and models, or a transcript of an earlier session."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -83,5 +84,11 @@ class Ground(Protocol):
     def screen(self, reserved: BudgetReserved, step: Screen) -> ScreenOutcome:
         """Screen the step's drafts. Raises Interrupted."""
 
-    def ask(self, reserved: BudgetReserved, step: Ask) -> Reply:
-        """Ask a language model. Raises Interrupted."""
+    def begins(self, request: int) -> bool:
+        """Return whether this process begins a request; False where the recorded one ended before."""
+
+    def begin_ask(self, reserved: BudgetReserved, step: Ask) -> None:
+        """Send a prompt to a language model; `next_reply` waits for the answer."""
+
+    def next_reply(self, begun: Collection[int]) -> tuple[int, Reply]:
+        """Wait for the first answer to one of these requests; return its request with it. Raises Interrupted."""

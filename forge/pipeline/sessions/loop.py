@@ -30,7 +30,6 @@ from forge.events.session import (
     BudgetReserved,
     BudgetSettled,
     ModelLost,
-    ModelRequested,
     ModelResponded,
     RoundClosed,
     SessionClosed,
@@ -40,6 +39,7 @@ from forge.events.session import (
 )
 from forge.pipeline.sessions.ground import SYSTEM, Ground, Interrupted, Judgement
 from forge.pipeline.sessions.learned import Learned
+from forge.pipeline.sessions.requests import asked_at, free_place, model_requested
 from forge.pipeline.sessions.stop import EndOfRound, end_of_round, end_of_session
 from forge.pipeline.sessions.worst_case import purpose_of, worst_case
 from forge.projections.sessions import RequestState, RoundState, SessionState
@@ -54,6 +54,8 @@ class Loop:
     author: Author
     ground: Ground
     _learned: Learned = field(init=False)
+    _asked: dict[int, BudgetReserved] = field(default_factory=dict)
+    """Requests of models that this process has begun, and that aren't answered."""
 
     def __post_init__(self) -> None:
         self._learned = Learned(self.ground.content)
@@ -62,7 +64,9 @@ class Loop:
         """Go on until the session is closed; return its last state."""
         while (state := self.ground.state).closed is None:
             self.advance(state)
-        return state
+        while self._asked:  # a person closed the session meanwhile: what is paid for is recorded
+            self._await_reply()
+        return self.ground.state
 
     def advance(self, state: SessionState) -> None:
         """Take the one transition that follows from the state."""
@@ -70,7 +74,11 @@ class Loop:
         if current is None:
             self._between_rounds(state)
         elif (left_open := current.open_request) is not None:
-            if not self._reserve_beside(state, current):
+            if self._reserve_beside(state, current):
+                return
+            if self._asked:
+                self._await_reply()
+            else:
                 self._take_up(state, current, left_open)
         elif current.refused is not None:
             self._close(state, current, EndOfRound("budget", current.refused.detail))
@@ -112,26 +120,39 @@ class Loop:
             self._record(state, refused, what=f"{current.number}:wish", actor=actor)
             return
         if isinstance(step, Screen | Submit | Ask):
-            places = range(len(step.drafts)) if isinstance(step, Submit) else range(1)
-            place = next((one for one in places if current.answer_of(one) is None), None)
+            place = free_place(step, current)
             if place is not None and not self._is_won(current, step):
                 self._request(state, current, step, place)
                 return
         self._close(state, current, end_of_round(state, current, step, self._learned.of_round(current)))
 
     def _reserve_beside(self, state: SessionState, current: RoundState) -> bool:
-        """Reserve one more candidate for workers, beside those that are judged; return False if none may be."""
-        at_once, judged = state.opened.event.terms.workers, len(current.open_requests)
-        step = self.step_of(current) if judged < at_once else None
-        if not isinstance(step, Submit) or self._is_won(current, step):
+        """Reserve one more request beside those that are open: a candidate for workers, or a prompt of the step.
+
+        Return False if none may be.
+        """
+        step = self.step_of(current)
+        if not isinstance(step, Ask | Submit) or not self._may_begin(state, current, step):
             return False
-        busy = {one.reserved.place for one in current.open_requests}
-        free = (one for one in range(len(step.drafts)) if one not in busy and current.answer_of(one) is None)
-        place, worst = next(free, None), worst_case(step, state.opened.event)
-        if place is None or worst is None or shortage(worst, state.tree.left_for(current.number)):
+        place = free_place(step, current)
+        if place is None:
+            return False
+        worst = worst_case(asked_at(step, place), state.opened.event)
+        if worst is None or shortage(worst, state.tree.left_for(current.number)):
+            return False
+        if isinstance(step, Ask) and not self.ground.begins(state.requests + 1):
             return False
         self._request(state, current, step, place)
         return True
+
+    def _may_begin(self, state: SessionState, current: RoundState, step: Ask | Submit) -> bool:
+        """Return whether a request may be begun beside the open ones, which must all be this process's prompts."""
+        match step:
+            case Ask():
+                return {one.number for one in current.open_requests} <= self._asked.keys()
+            case Submit():
+                at_once = state.opened.event.terms.workers
+                return len(current.open_requests) < at_once and not self._is_won(current, step)
 
     def _is_won(self, current: RoundState, step: Step) -> bool:
         """Return whether a step that ends with its first right draft has one."""
@@ -144,10 +165,11 @@ class Loop:
     def _request(self, state: SessionState, current: RoundState, step: Screen | Submit | Ask, place: int) -> None:
         """Reserve the worst case of one request and carry it out; if there is too little left, refuse it.
 
-        A candidate is carried out in the next transition, so that others can be reserved beside it.
+        The answer about a candidate or to a prompt is taken in a later transition: others can be begun beside it.
         """
         opened, number = state.opened.event, state.requests + 1
-        worst, left = worst_case(step, opened), state.tree.left_for(current.number)
+        asked = asked_at(step, place)
+        worst, left = worst_case(asked, opened), state.tree.left_for(current.number)
         if worst is None:
             assert isinstance(step, Ask)
             self._refuse(state, current, step, NOTHING, left, f"the price of model {step.model!r} isn't known")
@@ -168,14 +190,18 @@ class Loop:
         )
         first: tuple[Event, ...] = (started,) if started else ()
         blobs: tuple[bytes, ...] = ()
-        if isinstance(step, Ask):
-            first, blobs = (_asked(reserved, step),), (step.prompt.encode(),)
+        if isinstance(asked, Ask):
+            first, blobs = (model_requested(reserved, asked),), (asked.prompt.encode(),)
         if not self._record(state, reserved, *first, what=f"{number}:reserve", blobs=blobs):
             return
-        if isinstance(step, Submit):
-            self.ground.start(reserved, step.drafts[place])
-        else:
-            self._carry_out(reserved, step)
+        match asked:
+            case Submit():
+                self.ground.start(reserved, asked.drafts[place])
+            case Ask():
+                self._asked[number] = reserved
+                self.ground.begin_ask(reserved, asked)
+            case Screen():
+                self._carry_out(reserved, asked)
 
     def _refuse(
         self,
@@ -221,14 +247,21 @@ class Loop:
                 case Screen():
                     screened = self.ground.screen(reserved, step)
                     self._answer(reserved, screened.entry, screened.used, *screened.events)
-                case Ask():
-                    reply = self.ground.ask(reserved, step)
-                    blobs = (reply.text,) if isinstance(reply.ended, ModelResponded) else ()
-                    self._settle(reserved, reply.used, reply.ended, blobs=blobs)
-                case Wish() | Finished():
-                    raise IntegrityError(f"request {reserved.request} is for a step that has none: {step.kind}")
+                case Ask() | Wish() | Finished():
+                    raise IntegrityError(f"request {reserved.request} can't be of this step: {step.kind}")
         except Interrupted:
             return
+
+    def _await_reply(self) -> None:
+        """Record the first answer to a prompt that this process has sent."""
+        try:
+            number, reply = self.ground.next_reply(self._asked.keys())
+        except Interrupted:
+            self._asked.clear()
+            return
+        blobs = (reply.text,) if isinstance(reply.ended, ModelResponded) else ()
+        self._settle(self._asked[number], reply.used, reply.ended, blobs=blobs)
+        del self._asked[number]
 
     def _answer(
         self,
@@ -272,24 +305,8 @@ class Loop:
         self._record(state, event, what=f"{current.number}:round")
 
     def _record(
-        self,
-        state: SessionState,
-        *events: Event,
-        what: str,
-        actor: str | None = None,
-        blobs: tuple[bytes, ...] = (),
+        self, state: SessionState, *events: Event, what: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()
     ) -> bool:
         """Record what was decided from a state; return False if the session has gone on since: then decide again."""
         key = f"session:{state.session_id}:{what}"
-        return self.ground.record(*events, seen=state, key=key, actor=actor or SYSTEM, blobs=blobs)
-
-
-def _asked(reserved: BudgetReserved, step: Ask) -> ModelRequested:
-    return ModelRequested(
-        session_id=reserved.session_id,
-        round=reserved.round,
-        request=reserved.request,
-        model=step.model,
-        prompt_sha256=sha256(step.prompt.encode()),
-        most_tokens=step.most_tokens,
-    )
+        return self.ground.record(*events, seen=state, key=key, actor=actor, blobs=blobs)

@@ -3,7 +3,7 @@
 Nothing is sent, run or written. What the outside said, and for how long, comes from the transcript.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -145,16 +145,23 @@ class Transcript:
         entry = ENTRY.validate_json(self.stored(answered.entry_sha256))
         return ScreenOutcome(entry=entry, used=settled.used, events=beside)
 
-    def ask(self, reserved: BudgetReserved, step: Ask) -> Reply:
-        """Return the recorded answer."""
-        del step
+    def begins(self, request: int) -> bool:
+        """Return whether the next recorded event is that request's reservation."""
+        following = self._next().event
+        return isinstance(following, BudgetReserved) and following.request == request
+
+    def begin_ask(self, reserved: BudgetReserved, step: Ask) -> None:
+        """Do nothing: the recorded answer comes later."""
+
+    def next_reply(self, begun: Collection[int]) -> tuple[int, Reply]:
+        """Return the answer that was recorded next."""
         ended, settled = (one.event for one in self._ahead(2))
         if not isinstance(ended, ModelResponded | ModelFailed) or not isinstance(settled, BudgetSettled):
             raise self._interrupted()
-        if ended.request != reserved.request:
+        if ended.request not in begun:
             raise self._interrupted()
         text = self.stored(ended.response_sha256) if isinstance(ended, ModelResponded) else b""
-        return Reply(ended=ended, used=settled.used, text=text)
+        return ended.request, Reply(ended=ended, used=settled.used, text=text)
 
     def _answer(self, reserved: BudgetReserved, *, behind: int = 0) -> tuple[StepAnswered, BudgetSettled]:
         """Return the recorded answer of a request; raise Interrupted if its process ended before."""
