@@ -11,6 +11,8 @@ NEAR_FLOOR = 0.5
 """Share above which memory traffic decides: a kernel that moves every byte twice is at one half."""
 SHORT_US = 8.0
 """Time of a call in microseconds below which starting and finishing weigh as much as the work."""
+MOST_METRICS = 16
+"""Number of metrics that a diagnosis has, at most: the document's size is limited."""
 
 
 class Analyst(Protocol):
@@ -20,17 +22,22 @@ class Analyst(Protocol):
         """Return the bottleneck, the metrics that show it, and one recommendation."""
 
 
+def metrics_of(timing: ShownTiming, profile: Sequence[Metric]) -> tuple[Metric, ...]:
+    """Return the metrics that a diagnosis may cite: the times, and as much of a profile as there is room for."""
+    times = (
+        Metric(id="timing.floor_share", value=timing.floor_share, unit="1"),
+        Metric(id="timing.median_us", value=timing.median_us, unit="us"),
+        Metric(id="timing.ratio", value=timing.ratio.ratio, unit="1"),
+    )
+    return (*times, *profile)[:MOST_METRICS]
+
+
 class TimesAnalyst:
     """Diagnoses by the share of the floor alone. Without a profiler's counters more can't be told honestly."""
 
     def diagnose(self, timing: ShownTiming, profile: Sequence[Metric]) -> ShownDiagnosis:
         """Return a diagnosis that cites the measured time, the share of the floor, and the profile's metrics."""
-        metrics = (
-            Metric(id="timing.floor_share", value=timing.floor_share, unit="1"),
-            Metric(id="timing.median_us", value=timing.median_us, unit="us"),
-            Metric(id="timing.ratio", value=timing.ratio.ratio, unit="1"),
-            *profile,
-        )[:16]
+        metrics = metrics_of(timing, profile)
         if timing.floor_share >= AT_FLOOR:
             return ShownDiagnosis(
                 bottleneck="memory",

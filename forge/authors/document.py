@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from forge.authors.analyst import Analyst, TimesAnalyst
 from forge.domain.authoring import BudgetLeft, Judged, LogEntry
 from forge.domain.digest import Digest
-from forge.domain.feedback import EarlierAttempt, Feedback, FeedbackDocument, fitted
+from forge.domain.feedback import EarlierAttempt, Feedback, FeedbackDocument, Metric, fitted
 from forge.domain.verdict import Accepted
 
 MOST_TRIED = 20
@@ -21,6 +21,7 @@ def feedback_document(
     hypotheses: dict[Digest, str],
     note: str | None = None,
     analyst: Analyst | None = None,
+    profile: Sequence[Metric] = (),
 ) -> FeedbackDocument:
     """Return what the author is told now: of the last attempt in full, and of those before it in a line each.
 
@@ -36,7 +37,7 @@ def feedback_document(
     seen = last.feedback or Feedback()
     diagnosis = None
     if seen.timing is not None:
-        diagnosis = (analyst or TimesAnalyst()).diagnose(seen.timing, ())
+        diagnosis = (analyst or TimesAnalyst()).diagnose(seen.timing, profile)
     return fitted(
         FeedbackDocument(
             verdict=last.verdict.verdict,

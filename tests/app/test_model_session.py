@@ -12,6 +12,7 @@ from forge.app.sessions.language_models import LanguageModel
 from forge.app.sessions.opening import Means, SessionRequest, find_session, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace
+from forge.authors.model.author import ModelAuthor
 from forge.domain.budget import Amounts, Price
 from forge.domain.feedback import DOCUMENT_BYTES
 from forge.events import CandidateSubmitted, KernelPromoted
@@ -23,6 +24,7 @@ from tests.app.test_session_cheats import killed_at
 from tests.app.test_sessions import Killed, killing_after
 from tests.cli.asking import HONEST, ledger_stands
 from tests.evil.described import CANDIDATES
+from tests.platforms.test_packs import PERF
 
 ROOM = Amounts(micro_dollars=10**9, tokens=10**8, wall_ms=10**8, device_ms=10**8, candidates=9)
 NAME = "openai:scripted"
@@ -182,3 +184,15 @@ def test_a_model_session_that_is_killed_after_any_event_sends_no_answered_reques
                 break
     assert len(whole) > 30, "killed after each of its events"
     assert ledger_stands(home)
+
+
+def test_the_numbers_of_a_profile_are_metrics_that_a_diagnosis_may_cite(home: Path, tmp_path: Path) -> None:
+    (tmp_path / "stat.txt").write_text(PERF)
+    with Workspace.open(home) as workspace:
+        task = workspace.find_run("last").task_id
+        profile = f"perf:{tmp_path / 'stat.txt'}"
+        choice = AuthorChoice(kind="model", model=NAME, base_url="http://127.0.0.1:1/v1", profile=profile)
+        author = make_author(source_of(workspace, task, choice))
+        assert isinstance(author, ModelAuthor)
+        assert {"perf.ipc", "perf.cache_misses"} <= {one.id for one in author.options.profile}
+        assert all(f"`{one.id}` | {one.value:.6g}" in author.brief for one in author.options.profile)

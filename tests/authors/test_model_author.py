@@ -168,3 +168,53 @@ def test_no_candidate_left_ends_it_before_anything_is_asked() -> None:
     end = Session(author()).step(candidates=0)
     assert isinstance(end, Finished)
     assert end.reason == "budget"
+
+
+def test_a_model_says_what_limits_a_right_kernel_by_metrics_that_it_was_shown() -> None:
+    profile = [{"id": "perf.ipc", "value": 0.5, "unit": "1"}]
+    one = Session(author(analyst="model", profile=profile))
+    one.asked(said(1))
+    one.submitted(code="TOO_SLOW", ratio=0.9)
+    asked = one.step()
+    assert isinstance(asked, Ask)
+    assert (asked.variant, asked.most_tokens) == ("diagnose", 2000)
+    assert "`perf.ipc` | 0.5" in asked.prompt
+    right = {"bottleneck": "latency", "metrics": ["perf.ipc"], "recommendation": "unroll\x1b[31m twice"}
+    one.log.append(Replied(text=f"```json\n{json.dumps(right)}\n```"))
+    step = one.step()
+    assert isinstance(step, Ask)
+    document = json.loads(step.prompt.rpartition("```json\n")[2].partition("\n```")[0])
+    assert document["diagnosis"]["metrics"] == profile
+    assert document["diagnosis"]["recommendation"] == "unroll [31m twice"
+    one.asked(said(2))
+    one.submitted(code="COMPILE_ERROR")
+    step = one.step()
+    assert isinstance(step, Ask)
+    assert step.variant == "plain", "only a right kernel is diagnosed"
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ('{"bottleneck": "memory", "metrics": ["made.up"], "recommendation": "x"}', "cites 'made.up'"),
+        ('{"bottleneck": "memory", "metrics": [], "recommendation": "x"}', "doesn't fit"),
+        ('{"bottleneck": "vibes", "metrics": ["timing.ratio"], "recommendation": "x"}', "doesn't fit"),
+        ('{"bottleneck": null, "metrics": ["timing.ratio"], "recommendation": ""}', "doesn't fit"),
+        ("It is slow.", "isn't one JSON object"),
+        ("[" * 100_000, "isn't one JSON object"),
+        (None, "there was no diagnosis: timeout"),
+    ],
+)
+def test_a_diagnosis_that_cites_what_was_not_measured_is_refused_and_the_times_speak(
+    answer: str | None, why: str
+) -> None:
+    one = Session(author(analyst="model"))
+    one.asked(said(1))
+    one.submitted(ratio=1.1)
+    one.asked(Replied(text=answer, failure=None if answer else "timeout"))
+    step = one.step()
+    assert isinstance(step, Ask)
+    document = json.loads(step.prompt.rpartition("```json\n")[2].partition("\n```")[0])
+    assert why in document["note"]
+    assert "timing.floor_share" in [metric["id"] for metric in document["diagnosis"]["metrics"]]
+    assert "made.up" not in json.dumps(document["diagnosis"])

@@ -16,7 +16,9 @@ def test_the_readme_quotes_what_its_command_prints(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
     assert f"`forge kernel claims {KERNEL}`" in read("README.md")
     standing = ask("kernel", "show", KERNEL, "--home", tmp_path, "--json").document
-    assert (standing["status"], standing["replication"]["outcome"]) == ("active", "held"), "what is quoted is on offer"
+    assert (standing["status"], standing["replication"]["outcome"]) == ("active", "held"), (
+        "what is quoted is on offer"
+    )
     said = ask("kernel", "claims", KERNEL, "--home", tmp_path, "--json").document
     sentences = {one["text"] for one in said["sentences"]}
     quoted = [line.removeprefix("> ") for line in read("README.md").splitlines() if line.startswith("> ")]

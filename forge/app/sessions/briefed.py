@@ -16,15 +16,17 @@ from forge.app.sessions.language_models import (
     read_key,
     require_library,
 )
-from forge.app.sessions.transfer import sections
+from forge.app.sessions.transfer import read_profile, sections
 from forge.app.tasks import find_task, open_run
 from forge.app.workspace import Workspace
 from forge.authors.model.author import ModelOptions
 from forge.domain.budget import Price
+from forge.domain.feedback import Metric
 from forge.domain.misfit import misfit
 from forge.errors import UsageError
 from forge.executor.local import require_lab
 from forge.pipeline.starter import starter_files
+from forge.platforms.packs import find_pack
 from forge.projections.runs import RunState
 
 
@@ -37,7 +39,13 @@ def briefed_source(
     added = sections(workspace, task.task, profile)
     told = brief(workspace, _run_with_brief(workspace, task.task_id)) + added
     files = {name: content.decode() for name, content in starter_files(task.task).items()}
-    return AuthorSource(kind=kind, files={BRIEF: told, **files}, options={}, settings=dict(settings))
+    stored = dict(settings)
+    if kind == "model" and profile is not None:
+        readings = read_profile(find_pack(task.task.target.platform), profile)
+        metrics = tuple(Metric(id=one.id, value=one.value, unit=one.unit) for one in readings)
+        options = ModelOptions.model_validate_json(stored["options"])
+        stored["options"] = options.model_copy(update={"profile": metrics}).model_dump_json()
+    return AuthorSource(kind=kind, files={BRIEF: told, **files}, options={}, settings=stored)
 
 
 def _run_with_brief(workspace: Workspace, task_id: str) -> RunState:
@@ -52,7 +60,7 @@ def _run_with_brief(workspace: Workspace, task_id: str) -> RunState:
 def model_settings(name: str, base_url: str | None, options: Mapping[str, str]) -> dict[str, str]:
     """Return the stored settings of a model author; raise UsageError for a bad name, address or option."""
     parse_model(name)
-    known = set(ModelOptions.model_fields) - {"model"}
+    known = set(ModelOptions.model_fields) - {"model", "profile"}
     unknown = sorted(set(options) - known)
     if unknown:
         raise UsageError(f"unknown option {unknown[0]!r} of a model: expected one of {', '.join(sorted(known))}")

@@ -11,9 +11,12 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from forge.authors.analyst import metrics_of
 from forge.authors.answer import NoAnswer, read_answer
 from forge.authors.attempts import Attempt, fastest, meaning_of, refuted, words_of
 from forge.authors.document import feedback_document
+from forge.authors.model.diagnosis import VARIANT as DIAGNOSE
+from forge.authors.model.diagnosis import GivenDiagnosis, diagnosis_prompt, read_diagnosis
 from forge.authors.model.prompt import VARIANTS, prompt_of
 from forge.domain.authoring import (
     MOST_FINALISTS,
@@ -31,7 +34,10 @@ from forge.domain.authoring import (
     Submit,
 )
 from forge.domain.digest import Digest, Value, digest_of
+from forge.domain.feedback import Metric, ShownDiagnosis, ShownTiming
 
+DIAGNOSIS_TOKENS = 2000
+"""Number of tokens of a diagnosis, at most: it is one sentence and some names."""
 VERSION = 3
 """Version of the strategy and its wording. Another version may ask otherwise, so it can't go on with a session."""
 MOST_USELESS = 4
@@ -52,6 +58,10 @@ class ModelOptions(Value):
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
     variant: Literal["plain", "stepwise", "bytes"] | None = None
     """Wording of the prompt. None: `plain`, and each branch of a round another one."""
+    analyst: Literal["times", "model"] = Field(default="times", exclude_if=lambda kind: kind == "times")
+    """What says why a right kernel is slow: Forge by its times, or the model by the metrics that it is shown."""
+    profile: tuple[Metric, ...] = Field(default=(), exclude_if=lambda metrics: not metrics)
+    """Numbers of a profile of the user's own, which a diagnosis may cite."""
 
 
 @dataclass
@@ -68,6 +78,15 @@ class _ModelProgress:
     useless: int = 0
     note: str | None = None
     failure: str | None = None
+    diagnosed: int = 0
+    """Number of attempts at the last diagnosis that the model was asked for."""
+    diagnosis: ShownDiagnosis | None = None
+
+    @property
+    def timing(self) -> ShownTiming | None:
+        """Return the times of the last attempt, if it was right."""
+        last = self.attempts[-1] if self.attempts else None
+        return last.judged.feedback.timing if last and last.is_right and last.judged.feedback else None
 
 
 @dataclass(frozen=True)
@@ -98,6 +117,8 @@ class ModelAuthor:
         if ended is not None:
             return ended
         has_right = any(one.is_right for one in state.attempts)
+        if self._wants_diagnosis(state):
+            return self._ask_why(state)
         if state.asked < self._branches:
             return self._ask(state, log, left)
         together = state.pending[: min(MOST_FINALISTS, left.candidates or 1)]
@@ -132,7 +153,35 @@ class ModelAuthor:
                     state.note = state.failure = entry.reason.message
         return state
 
+    def _wants_diagnosis(self, state: _ModelProgress) -> bool:
+        """Return whether the model is asked next why the last kernel, which was right, is slow."""
+        between = not state.asked and not state.pending
+        is_new = state.diagnosed < len(state.attempts) and state.timing is not None
+        return self.options.analyst == "model" and between and is_new
+
+    def _ask_why(self, state: _ModelProgress) -> Ask:
+        assert state.timing is not None
+        shown = metrics_of(state.timing, self.options.profile)
+        return Ask(
+            model=self.options.model,
+            prompt=diagnosis_prompt(state.attempts[-1].draft.files["kernel.py"], shown),
+            most_tokens=min(self.options.most_tokens, DIAGNOSIS_TOKENS),
+            temperature=self.options.temperature,
+            variant=DIAGNOSE,
+        )
+
+    def _take_diagnosis(self, state: _ModelProgress, entry: Replied) -> None:
+        assert state.timing is not None
+        shown = metrics_of(state.timing, self.options.profile)
+        found = read_diagnosis(entry.text, shown) if entry.text else f"there was no diagnosis: {entry.failure}"
+        state.diagnosed = len(state.attempts)
+        state.diagnosis = found if isinstance(found, ShownDiagnosis) else None
+        state.note = found if isinstance(found, str) else state.note
+
     def _take_answer(self, state: _ModelProgress, entry: Replied) -> None:
+        if self._wants_diagnosis(state):
+            self._take_diagnosis(state, entry)
+            return
         state.answers += 1
         state.asked += 1
         made = self._draft(state, entry)
@@ -153,6 +202,7 @@ class ModelAuthor:
             return
         had_right = any(one.is_right for one in state.attempts)
         state.attempts.append(Attempt(draft, entry))
+        state.diagnosis = None  # it was of another kernel
         if state.attempts[-1].is_right and not had_right:
             state.pending.clear()  # the first right kernel ends its siblings
         if not state.pending:
@@ -188,7 +238,14 @@ class ModelAuthor:
         variants = [
             self.options.variant or names[number % len(names)] for number in range(state.asked, self._branches)
         ]
-        document = feedback_document(log, left, hypotheses=hypotheses, note=state.note)
+        document = feedback_document(
+            log,
+            left,
+            hypotheses=hypotheses,
+            note=state.note,
+            analyst=None if state.diagnosis is None else GivenDiagnosis(state.diagnosis),
+            profile=self.options.profile,
+        )
         first, *others = [
             Branch(
                 prompt=prompt_of(
