@@ -11,6 +11,7 @@ from forge.adopt.plan import LoadablePlan, read_plan
 from forge.adopt.plan_function import DevicePlan
 from forge.adopt.refusal import WhyNot
 from forge.adopt.tally import CallKind, Tally
+from forge.adopt.transparent import TracedSource, traceable
 from forge.errors import ForgeError, LoadRefused
 from forge.lookup.answer import Kernel
 from forge.lookup.policy import Policy
@@ -163,10 +164,8 @@ class Decider:
             return HostChoice(line, function, judged.kernel.kernel_id, failed)
         return DeviceChoice(line, function, judged.kernel.kernel_id, failed, index)
 
-    def load_traceable(self, op: OperationForm, judged: CallDecision) -> Function | None:
-        """Return the promoted source in a form that a compiler sees; None if that isn't possible. It is counted."""
-        from forge.adopt.transparent import traceable
-
+    def load_traceable(self, op: OperationForm, judged: CallDecision) -> TracedSource | None:
+        """Return the promoted source in a form that a compiler sees; None if that isn't possible."""
         assert judged.call is not None
         assert judged.kernel is not None
         assert judged.result is not None
@@ -177,8 +176,7 @@ class Decider:
         if function is None:
             return None
         line = self._tally.line(self._taken(op, judged.call, judged.kernel, "source"), COMPILED)
-        line.hits.add()
-        return checked_outputs(function, len(op.returned))
+        return TracedSource(checked_outputs(function, len(op.returned)), line.hits.add)
 
     def _taken(self, op: OperationForm, call: ExaminedCall, kernel: Kernel, backend: str) -> CallKind:
         shape = tuple(call.shape.items())

@@ -11,6 +11,7 @@ from forge.adopt.refusal import Reason, WhyNot
 from forge.adopt.schema import Key, fake, key_function, torch_schema
 from forge.adopt.shadow import ShadowChoice
 from forge.adopt.tally import CallKind, Tally
+from forge.adopt.transparent import TracedSource, register_transparent
 from forge.errors import AdoptionRefused
 
 if TYPE_CHECKING:
@@ -129,7 +130,7 @@ class AdoptedOperation:
             return CallDecision(None, None, None, (("process", self._stopped),))
         return self._decider.judge(self.described, arguments, index)
 
-    def traced(self, arguments: Sequence[object]) -> Function | None:
+    def traced(self, arguments: Sequence[object]) -> TracedSource | None:
         """Return the promoted source of a call that a compiler traces; None if the operation stays opaque."""
         if self._stopped is not None:
             return None
@@ -193,8 +194,6 @@ class AdoptedOperation:
     def register(self, library: "torch.library.Library", *, transparent: bool) -> None:
         """Register the operation with torch: signature, calls on each device, tracing, gradients."""
         import torch
-
-        from forge.adopt.transparent import register_transparent
 
         name = self.described.op
         library.define(torch_schema(self.described))

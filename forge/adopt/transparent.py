@@ -8,12 +8,20 @@ and scalars that don't vary, in the kernel's verified domain.
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     import torch
 
 Function = Callable[..., object]
+
+
+class TracedSource(NamedTuple):
+    """A promoted source in a form that a compiler sees."""
+
+    function: Function
+    compiled: Callable[[], object]
+    """Function to call once for each program that holds the source."""
 
 
 class TracedOperation(Protocol):
@@ -22,7 +30,7 @@ class TracedOperation(Protocol):
     def filled(self, arguments: Sequence[object]) -> tuple[object, ...]:
         """Return a call's arguments with the scalars that torch leaves out."""
 
-    def traced(self, arguments: Sequence[object]) -> Function | None:
+    def traced(self, arguments: Sequence[object]) -> TracedSource | None:
         """Return the promoted source for a traced call; None if the operation stays opaque."""
 
     def keep_opaque(self, error: Exception) -> None:
@@ -42,7 +50,9 @@ def register_transparent(operation: TracedOperation, name: str, library: "torch.
             if source is not None:
                 try:
                     with mode:
-                        return source(*given)
+                        answer = source.function(*given)
+                    source.compiled()
+                    return answer
                 except Exception as error:  # noqa: BLE001 - a source may do what can't be traced, such as read values
                     operation.keep_opaque(error)
         return mode.__torch_dispatch__(overload, types, arguments, keywords)

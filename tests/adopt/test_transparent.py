@@ -78,6 +78,13 @@ def test_no_source_is_seen_where_it_may_not_run(root, monkeypatch):
         assert traced() == [OPAQUE]
 
 
+def test_a_source_that_cannot_be_traced_leaves_the_operation_opaque_and_is_not_counted_as_compiled(root, monkeypatch):
+    monkeypatch.setattr(torch, "empty_like", lambda *_, **__: 1 / 0)
+    with adopt(root, ["rmsnorm"], trust="promoted", refresh_s=0, mode="transparent") as ops:
+        assert traced() == [OPAQUE]
+        assert [(one["reason"], one["hits"]) for one in ops.report().lines] == [("untraceable", 1)]
+
+
 def test_export_keeps_the_operation_whole_for_a_later_compilation(root):
     with adopt(root, ["rmsnorm"], trust="promoted", refresh_s=0, mode="transparent"):
         from torch._functorch import config
