@@ -61,6 +61,8 @@ class DeclaredTexts:
 
 
 _NAME = re.compile(rf"[a-z][a-z0-9_]{{0,{SLUG_LIMIT - 1}}}")
+CGROUP_LIMIT = Path("/sys/fs/cgroup/memory.max")
+"""File with the limit of this process's container in bytes, or the word `max` (the Linux kernel's cgroup-v2.rst)."""
 NOTHING_DECLARED = DeclaredTexts()
 """Declaration of nothing: everything is inferred."""
 
@@ -112,8 +114,17 @@ def _with_room_of(place: AnsweringDevice, target: Target, policy: Policy) -> Pol
     """Return the policy with room for what an eighth of the GPU's memory holds, up to half of this machine's."""
     if place == HERE:
         return policy
-    half_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2
-    return with_room(policy, min(SETS_PER_GUEST * device_room_bytes(target), half_bytes))
+    return with_room(policy, min(SETS_PER_GUEST * device_room_bytes(target), memory_bytes(CGROUP_LIMIT) // 2))
+
+
+def memory_bytes(limit_file: Path) -> int:
+    """Return the memory of this machine, or what a container may have of it, if that is less."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    try:
+        limit = limit_file.read_text(encoding="ascii").strip()
+    except OSError:
+        return machine
+    return min(machine, int(limit)) if limit.isdecimal() else machine
 
 
 def freeze_reference(workspace: Workspace, confirmed: Confirmable) -> Opened:
