@@ -27,9 +27,9 @@ from forge.executor import Site
 from forge.lab.job import ContenderFile, Incumbent
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
-from forge.pipeline.earlier import Earlier, judged_earlier
 from forge.pipeline.held_out import gets_feedback
 from forge.pipeline.job import RecordedCandidate, simulated
+from forge.pipeline.reused_judgement import Earlier, judged_earlier
 from forge.pipeline.samples import Taken, parse_samples, protocol_of
 from forge.projections.fold import holds
 from forge.projections.runs import RunState

@@ -31,7 +31,7 @@ from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDeni
 from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
-from forge.pipeline import benchmark, candidate, claims, earlier, promote, verify
+from forge.pipeline import benchmark, candidate, claims, promote, reused_judgement, verify
 from forge.pipeline.benchmark import Errored
 from forge.pipeline.early_stop import Stopped, conclude_stopped
 from forge.pipeline.further_shapes import conclude_further, measure_shapes
@@ -82,7 +82,7 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
     evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.verify + 1)
     stands = None if again else earlier_judgement(workspace, evidence)
     if stands is not None:
-        outcome = earlier.take_over(evidence, stands, report_of(workspace, stands.recorded.event))
+        outcome = reused_judgement.take_over(evidence, stands, report_of(workspace, stands.recorded.event))
     else:
         outcome = verify.verify(evidence, executor, progress=progress)
     key = f"verify:{run.run_id}:{evidence.attempt}"

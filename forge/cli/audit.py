@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 import typer
 
 from forge.cli import audit_authors, audit_speed, audit_sql
-from forge.cli.answering import AuditOptions, Baseline, DrawnAuditOptions, DType, Gpu, Op, require_baseline
+from forge.cli.audit_options import AuditOptions, Baseline, DrawnAuditOptions, DType, Gpu, Op, require_baseline
 from forge.cli.option_groups import with_groups
 from forge.cli.suggest import suggest
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from forge.cli.answering import AuditOptions, Author, DType, Gpu, Language, Op
+from forge.cli.audit_options import AuditOptions, Author, DType, Gpu, Language, Op
 from forge.cli.output import emit_table, simulated_text
 
 if TYPE_CHECKING:

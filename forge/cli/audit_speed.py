@@ -4,7 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forge.cli.answering import AuditOptions, Baseline, DrawnAuditOptions, DType, Gpu, Language, Op, require_baseline
+from forge.cli.audit_options import (
+    AuditOptions,
+    Baseline,
+    DrawnAuditOptions,
+    DType,
+    Gpu,
+    Language,
+    Op,
+    require_baseline,
+)
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer, Filter

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from forge.cli.answering import AuditOptions
+from forge.cli.audit_options import AuditOptions
 
 
 def sql(

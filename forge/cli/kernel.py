@@ -8,7 +8,7 @@ import typer
 from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.document import emit_document
 from forge.cli.kernel_summary import show_summary
-from forge.cli.listing import Limit, OnlyGpu, OnlyOp, Sort
+from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.lists import Asked, show_kernels
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json

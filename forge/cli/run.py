@@ -6,7 +6,7 @@ import typer
 
 from forge.cli.candidate_log import show_log
 from forge.cli.document import emit_document
-from forge.cli.listing import Limit, Sort
+from forge.cli.list_options import Limit, Sort
 from forge.cli.lists import Asked, show_runs, state_text
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from forge.cli.document import emit_document
-from forge.cli.listing import Limit, OnlyGpu, OnlyOp, Sort
+from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.lists import Asked, show_tasks
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json

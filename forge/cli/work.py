@@ -120,7 +120,7 @@ def answer() -> None:
 
     Example: ssh gpu-box forge work answer
     """
-    from forge.app.answering import answer_calls
+    from forge.app.remote_calls import answer_calls
 
     answer_calls()
 

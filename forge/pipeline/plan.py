@@ -21,7 +21,7 @@ from forge.pipeline.libraries import read_libraries
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.skill_search import Concept, Hit, search
 from forge.pipeline.skills import Category, Skill
-from forge.pipeline.triage import Bottleneck, bottleneck, triage
+from forge.pipeline.task_facts import Bottleneck, bottleneck, triage
 
 MOST = 5
 """Number of skills in a plan: about half of a brief's default budget of tokens."""

@@ -21,8 +21,8 @@ from forge.pipeline.metadata_schema import metadata_schema
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.skills import Skill
 from forge.pipeline.starter_kernel import starter_kernel
+from forge.pipeline.task_facts import LAUNCH_US, Bottleneck, bottleneck, least_traffic
 from forge.pipeline.templates import environment
-from forge.pipeline.triage import LAUNCH_US, Bottleneck, bottleneck, least_traffic
 from forge.platforms import PROCESSORS
 
 TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 4

@@ -16,10 +16,10 @@ from forge.domain.verdict import Reason, Rejected
 from forge.events import CandidateRejected, CandidateVerified, Recorded
 from forge.operations import find_operation
 from forge.operations.own import own_operation
-from forge.pipeline.earlier import judged_earlier
 from forge.pipeline.held_out import drawn_for_one, gets_feedback
 from forge.pipeline.job import RecordedCandidate, job_of
 from forge.pipeline.promote import promote
+from forge.pipeline.reused_judgement import judged_earlier
 from forge.pipeline.verify import asked_held_out
 from tests.app.prepared import gathered, submitted, verified
 from tests.app.scripted import draft

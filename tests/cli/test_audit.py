@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.audit import free_sql
-from forge.cli.answering import _visible
+from forge.cli.audit_options import _visible
 from forge.cli.output import visible
 from tests.cli.asking import ask, built_once, copied
 

@@ -21,7 +21,7 @@ from forge.pipeline.lesson import AMENDED
 from forge.pipeline.plan import accepted, choose, concepts_of, plan, planned
 from forge.pipeline.skill_package import PACKAGE
 from forge.pipeline.skills import embedded_skills
-from forge.pipeline.triage import bottleneck, triage
+from forge.pipeline.task_facts import bottleneck, triage
 from tests.pipeline.making import made
 from tests.pipeline.test_skill_package import install
 

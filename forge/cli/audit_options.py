@@ -1,4 +1,4 @@
-"""Output of an audit's answer: a table with notes, JSON, CSV, Parquet or a picture."""
+"""Options and output of forge audit: an answer as a table with notes, JSON, CSV, Parquet or a picture."""
 
 import sys
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Triage: facts about a task before a kernel is written, such as its expected bottleneck and earlier experiments."""
+"""Facts about a task before a kernel is written, such as its expected bottleneck and earlier experiments."""
 
 from typing import Literal
 
