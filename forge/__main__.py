@@ -18,7 +18,7 @@ INTERRUPTED = 130
 """128 and SIGINT, as shells have it."""
 QUIET_ALLOCATIONS = 100_000
 """Number of new objects between two looks for garbage. Importing drops next to none, so looking costs time alone."""
-MISTAKEN = {errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP}
+MISTAKEN = {errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
 """Error numbers of the system for a path that can't exist, or for a current folder that is gone."""
 
 

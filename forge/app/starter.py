@@ -16,7 +16,9 @@ def write_starter(workspace: Workspace, task_name: str, folder: Path, *, solutio
     task = find_task(workspace, task_name)
     source = read_source(solution, what="solution") if solution is not None else None
     files = starter_files(task.task, solution=source)
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{str(folder)!r} is a file: expected a new or an empty folder")
+    if folder.exists() and any(folder.iterdir()):
         raise UsageError(f"{str(folder)!r} has content already: expected a new or an empty folder")
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():

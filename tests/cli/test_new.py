@@ -112,6 +112,10 @@ def test_a_folder_with_content_and_a_solution_without_the_class_are_refused(home
     refused = ask("new", task, tmp_path / "full", "--home", home)
     assert (refused.status, "has content already" in refused.error) == (2, True)
     assert (tmp_path / "full" / "kernel.py").read_text() == "mine\n"
+    refused = ask("new", task, tmp_path / "full" / "kernel.py", "--home", home)
+    assert (refused.status, "is a file" in refused.error) == (2, True)
+    refused = ask("new", task, tmp_path / "full" / "kernel.py" / "inside", "--home", home)
+    assert (refused.status, "expected a path that can be followed" in refused.error) == (2, True)
     refused = ask("new", task, tmp_path / "new", "--from", tmp_path / "full" / "kernel.py", "--home", home)
     assert (refused.status, "no class ModelNew" in refused.error) == (2, True)
     assert not (tmp_path / "new").exists()
