@@ -26,6 +26,7 @@ MAY_CATCH_ALL = {
     "guest/describe.py",  # describing runs a reference file
     "adopt/choice.py",  # whatever a promoted kernel raises, the call takes its fallback
     "adopt/deciding.py",  # loading a promoted source runs it
+    "adopt/transparent.py",  # tracing a promoted source runs it; one that can't be traced stays opaque
     "guest/model.py",  # a model file and its kernels are foreign
     "guest/parts.py",  # taking apart runs a module, and programs in its place
     "guest/run.py",  # whatever a call raises, its inputs are looked at before the answer
@@ -218,7 +219,16 @@ def test_the_help_of_a_command_loads_no_heavy_package() -> None:
 
 @pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
 def test_a_plain_lookup_loads_neither_the_parser_nor_the_catalogue(form: tuple[str, ...]) -> None:
-    slot = ("--op", "softmax", "--gpu", "h200", "--dtype", "bf16", "--shape", "batch=4096,hidden_size=4096")
+    slot = (
+        "--op",
+        "gated_rmsnorm_quant",
+        "--gpu",
+        "h200",
+        "--dtype",
+        "bf16",
+        "--shape",
+        "batch=4096,hidden_size=4096",
+    )
     loaded = _loaded_by("lookup", *slot, *form)
     assert "forge" in loaded
     assert (

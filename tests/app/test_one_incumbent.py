@@ -22,6 +22,7 @@ NEWEST = "SELECT kernel_id FROM kernels WHERE family = '{}' AND status = 'active
 
 @settings(max_examples=8, deadline=None)
 @given(acts=st.lists(ACTS, min_size=1, max_size=5))
+@pytest.mark.slow
 def test_what_is_on_offer_is_what_the_registry_calls_active_at_every_prefix(acts: list[tuple[str, int]]) -> None:
     history, names = opened(), []
     for act, choice in acts:

@@ -134,6 +134,7 @@ def told(state: SessionState) -> list[object]:
     return [*found, state.closed and state.closed.event.reason]
 
 
+@pytest.mark.slow
 def test_a_session_that_is_killed_after_any_event_goes_on_to_the_same_end(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -42,6 +42,7 @@ def shipped(tmp_path: Path) -> Path:
     return home
 
 
+@pytest.mark.slow
 def test_the_shipped_ledger_without_its_last_three_events_is_found_by_plain_verify(shipped: Path) -> None:
     with closing(sqlite3.connect(shipped / "kernel_registry.db")) as connection:
         (length,) = connection.execute("SELECT max(seq) FROM event").fetchone()
@@ -71,6 +72,7 @@ def test_verify_says_which_adoptions_of_the_shipped_ledger_nobody_vouched_for(sh
     assert "trust only the events that it vouches for" in trusted.err
 
 
+@pytest.mark.slow
 def test_a_new_key_on_the_shipped_ledger_vouches_for_all_of_it(shipped: Path) -> None:
     made = ask("ledger", "checkpoint", "--new-key", "--home", shipped, "--json")
     assert made.status == 0

@@ -32,6 +32,7 @@ ELSEWHERE = {
     "skills[].sha256": "a playbook's text, which its library holds",
     "libraries[].sha256": "the ids and digests of a library's playbooks",
     "before_sha256": "a playbook's text before a lesson, which its library holds or an earlier lesson stored",
+    "key_sha256": "a graph, an author's prompt and a platform, by which a module's route is found again",
     "token_sha256": "a token, which is shown once and kept nowhere",
     "bundle_sha256": "a bundle's bytes, which are taken apart and not kept",
     "task.reference_sha256": "a reference's text, which is part of Forge; an own operation's is listed as `own`",
