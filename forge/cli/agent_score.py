@@ -9,7 +9,7 @@ from forge.cli.agent_options import SharedWorkOptions
 from forge.cli.opening import open_workspace
 from forge.cli.option_groups import with_groups
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import SIMULATED, emit_json, emit_table
 from forge.cli.progress import reporting
 
 if TYPE_CHECKING:
@@ -49,10 +49,19 @@ def score(suite: Suite, author: SharedWorkOptions, home: Home = None, as_json: J
         _show(rows, total)
 
 
+def _said(*, correct: bool, simulated: bool) -> str:
+    return f"{'yes' if correct else 'no'}{f' ({SIMULATED})' if simulated else ''}"
+
+
 def _show(rows: "list[ScoredTask]", total: dict[str, Any]) -> None:
     table = [
         (
-            *(one.name, one.candidates, "yes" if one.correct else "no", f"{one.ratio:.3f}x" if one.ratio else "-"),
+            *(
+                one.name,
+                one.candidates,
+                _said(correct=one.correct, simulated=one.simulated),
+                f"{one.ratio:.3f}x" if one.ratio else "-",
+            ),
             *(", ".join(one.kernels) or "-", one.failure or ""),
         )
         for one in rows

@@ -9,7 +9,7 @@ from forge.cli.agent_options import SharedWorkOptions
 from forge.cli.opening import open_workspace
 from forge.cli.option_groups import with_groups
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import SIMULATED, emit_json, emit_table
 from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
@@ -64,7 +64,9 @@ def _show(found: "Solved", *, as_json: bool) -> None:
         rows.append(("on references", f"{len(found.composed.left)} different parts"))
     if found.judged is not None:
         reason = getattr(found.judged.verdict, "reason", None)
-        rows.append(("the whole", f"{found.judged.verdict.verdict}{f' {reason.code}' if reason else ''}"))
+        simulated = found.judged.feedback is not None and found.judged.feedback.simulated
+        said = f"{found.judged.verdict.verdict}{f' {reason.code}' if reason else ''}"
+        rows.append(("the whole", f"{said} ({SIMULATED})" if simulated else said))
         if found.judged.speedup is not None:
             rows.append(("speedup", f"{found.judged.speedup.ratio:.3f}x over the fastest baseline"))
     rows.append(("promoted", ", ".join(found.kernels) or "none"))

@@ -40,12 +40,13 @@ def test_shares_are_of_all_tasks() -> None:
     spent = Amounts(tokens=10, micro_dollars=4)
     rows = [
         ScoredTask("a", "t", "s", 3, True, 1.6, ("k1",), spent, None),
-        ScoredTask("b", "t", "s", 2, True, 0.9, (), spent, None),
+        ScoredTask("b", "t", "s", 2, True, 0.9, (), spent, None, simulated=True),
         ScoredTask("c", "t", "s", 1, False, 0.0, (), spent, None),
         ScoredTask("d", None, None, 0, False, 0.0, (), Amounts(), "it can't be opened"),
     ]
     total = summed(rows)
     assert (total["correctness_rate"], total["fast_1"], total["fast_1.5"], total["fast_2"]) == (0.5, 0.25, 0.25, 0)
+    assert total["simulated"] == 1
     each = total["per_promoted_kernel"]
     assert isinstance(each, dict)
     assert (each["tokens"], each["micro_dollars"]) == (30, 12)

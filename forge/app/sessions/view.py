@@ -125,7 +125,8 @@ def _answer(entry: bytes | None) -> str:
     reason = getattr(found.verdict, "reason", None)
     why = f" {reason.code}: {reason.message}" if reason else f" as {found.kernel_id}"
     measured = f", {found.speedup.ratio:.3f}x" if found.speedup else ""
-    return f"{found.verdict.verdict}{why}{measured}"
+    simulated = " (SIMULATED)" if found.feedback is not None and found.feedback.simulated else ""
+    return f"{found.verdict.verdict}{simulated}{why}{measured}"
 
 
 def _screened(found: Screened) -> str:

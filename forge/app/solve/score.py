@@ -47,6 +47,8 @@ class ScoredTask:
     used: Amounts
     failure: str | None
     """Why there was no session. The task counts as failed all the same."""
+    simulated: bool = False
+    """Whether an interpreter stood in for the target: then `correct` holds for that alone, and there is no time."""
 
 
 def read_suite(path: Path) -> list[Entry]:
@@ -95,6 +97,7 @@ def score(
             kernels=tuple(found.kernel_id for found in state.answers() if found.kernel_id is not None),
             used=used(state),
             failure=None,
+            simulated=any(one.judged.feedback is not None and one.judged.feedback.simulated for one in tried),
         )
 
 
@@ -119,6 +122,7 @@ def summed(rows: Sequence[ScoredTask]) -> Data:
         "correctness_rate": sum(one.correct for one in rows) / count,
         **{f"fast_{limit:g}": sum(one.ratio > limit for one in rows) / count for limit in FAST},
         "promoted": promoted,
+        "simulated": sum(one.simulated for one in rows),
         "used": spent.model_dump(mode="json"),
         "per_promoted_kernel": {name: amount / promoted for name, amount in spent.items()} if promoted else None,
     }
