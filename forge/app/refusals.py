@@ -21,16 +21,21 @@ def recording_refusal(workspace: Workspace, asked: Asked, subject: str) -> Itera
     try:
         yield
     except ForgeError as error:
-        event = WorkRefused(
-            asked=asked,
-            subject=_printable(subject)[:SUBJECT_LIMIT],
-            code=error.code,
-            detail=_printable(error.message)[:DETAIL_LIMIT] or error.code,
-        )
-        with suppress(ForgeError):
-            key = f"refused:{asked}:{workspace.rng.randbytes(12).hex()}"
-            workspace.append((event,), run_id=f"refused {asked}", key=key)
+        key = f"refused:{asked}:{workspace.rng.randbytes(12).hex()}"
+        record_refusal(workspace, asked, subject, error, key=key)
         raise
+
+
+def record_refusal(workspace: Workspace, asked: Asked, subject: str, error: ForgeError, *, key: str) -> None:
+    """Record a refused request, once for each key; a workspace that can't be written keeps no record."""
+    event = WorkRefused(
+        asked=asked,
+        subject=_printable(subject)[:SUBJECT_LIMIT],
+        code=error.code,
+        detail=_printable(error.message)[:DETAIL_LIMIT] or error.code,
+    )
+    with suppress(ForgeError):
+        workspace.append((event,), run_id=f"refused {asked}", key=key)
 
 
 def _printable(text: str) -> str:

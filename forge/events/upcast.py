@@ -30,6 +30,7 @@ UPCASTERS: dict[tuple[str, int], Step] = {
     ("CandidateRejected", 2): with_nothing("simulated"),
     ("CandidateVerified", 1): with_nothing("gates_sha256", "reused_seq"),
     ("CandidateVerified", 2): with_nothing(),  # version 3 adds a gate's verdict `not asked`, which no old payload has
+    ("WorkRefused", 1): with_nothing(),  # version 2 adds what can be asked for: a call, which no old payload has
 }
 """Steps by (type, version); each leads to version + 1."""
 

@@ -10,8 +10,9 @@ LastPhase = Literal["verify", "bench", "promote"]
 """Phase up to which a worker runs the phases of a run."""
 
 
-Asked = Literal["work", "worker", "session"]
-"""What was asked for: a run's phases, a worker on a device, or a session with an author."""
+Asked = Literal["work", "worker", "session", "call"]
+"""What was asked for: a run's phases, a worker on a device, a session with an author, or by a call over HTTP or MCP
+what the caller has no right to."""
 
 
 class WorkRequested(Fact):
@@ -50,9 +51,10 @@ class WorkRefused(Fact):
 
     TYPE: ClassVar[str] = "WorkRefused"
     GROUP: ClassVar[Group] = "handed_in"
+    SCHEMA_VERSION: ClassVar[int] = 2
     asked: Asked
     subject: Annotated[str, StringConstraints(max_length=200)]
-    """Run, device or author that was named; characters that can't be printed are replaced."""
+    """Run, device, author or caller that was named; characters that can't be printed are replaced."""
     code: Annotated[str, StringConstraints(pattern=r"^[A-Z_]{1,60}$")]
     """Code of the error, as in docs/errors.md."""
     detail: Annotated[str, StringConstraints(min_length=1, max_length=1000)]

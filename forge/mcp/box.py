@@ -103,12 +103,17 @@ class Box:
         """Call a tool; raise ForgeError, with the next step as its hint."""
         tool = self.tools.get(name)
         if tool is None:
-            raise UsageError(f"no tool {name[:100]!r}: expected one of {', '.join(self.tools)}")
+            unknown = UsageError(f"no tool {name[:100]!r}: expected one of {', '.join(self.tools)}")
+            self.desk.record_refused(caller, unknown)
+            raise unknown
         try:
             arguments = tool.form.model_validate(untrusted_arguments, strict=True)
         except ValidationError as error:
             told = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors()[:5])
-            raise UsageError(f"bad arguments of {name}: {told}", hint=tool.refused) from error
+            bad = UsageError(f"bad arguments of {name}: {told}", hint=tool.refused)
+            if any(one["type"] == "extra_forbidden" for one in error.errors()):  # another author, a later phase
+                self.desk.record_refused(caller, bad)
+            raise bad from error
         try:
             return await tool.answer(Asking(self.desk, caller, report), arguments)
         except ForgeError as error:

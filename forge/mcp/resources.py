@@ -2,8 +2,6 @@
 
 from typing import TYPE_CHECKING
 
-from forge.errors import NotFound
-
 if TYPE_CHECKING:
     from forge.app.desk.view import View
     from forge.app.tokens import Caller
@@ -25,9 +23,10 @@ LONGEST_ADDRESS = 400
 
 
 def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str:
-    """Return the text at an address; raise NotFound for one that isn't of these forms."""
+    """Return the text at an address; raise NotShown for one that isn't of these forms."""
     from forge.app.desk import history, kernels, runs, tasks
     from forge.app.desk.answers import as_text
+    from forge.app.desk.refused_calls import NotShown
 
     kind, _, rest = untrusted_address.removeprefix(BEGINNING).partition("/")
     name, _, file = rest.partition("/")
@@ -47,7 +46,8 @@ def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str
             return as_text(history.event_document(view, int(name)))
         case _:
             expected = ", ".join(TEMPLATES)
-            raise NotFound(f"no resource {untrusted_address[:LONGEST_ADDRESS]!r}: expected one of {expected}")
+            shown = untrusted_address[:LONGEST_ADDRESS]
+            raise NotShown(f"no resource {shown!r}: expected one of {expected}", caller=caller)
 
 
 def prompt_text(task: str) -> str:

@@ -21,6 +21,7 @@ from forge.mcp.sdk import make_server
 from tests.cli.asking import HONEST, ask, copied, history
 from tests.web.conftest import undecided
 from tests.web.serving import ROOT, Served
+from tests.web.test_writing import refused_calls
 
 FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
 Talk = Callable[[Client], Awaitable[None]]
@@ -169,13 +170,17 @@ def test_what_an_agent_may_not_do_is_refused_with_the_next_step(mine: Path) -> N
         assert "Call task_list" in await refused(client, "task_brief", task="nothing")
 
     in_memory(mine, talk)
-    assert len(history(mine)) == before
+    recorded = refused_calls(mine, after=before, count=7)
+    assert {one["actor"] for one in recorded} == {"agent:mcp"}
+    told = " ".join(one["payload"]["detail"] for one in recorded)
+    for tried in ("'promote'", run_id, "file:///etc/passwd", "forge://keys/ledger", "author: Extra inputs"):
+        assert tried in told
 
     async def reading(client: Client) -> None:
         assert "TOKEN_REFUSED" in await refused(client, "submit", task=task, files=FILES)
 
     in_memory(mine, reading, READER)
-    assert len(history(mine)) == before
+    assert len(history(mine)) == before + len(recorded), "a caller without a token has no name to record"
 
 
 def test_a_child_process_serves_the_tools(mine: Path) -> None:

@@ -18,6 +18,7 @@ from forge.web.pages.rendering import environment, rendered, visible
 from tests.cli.asking import HONEST, ask, create_task, history
 from tests.web.conftest import undecided
 from tests.web.serving import Served
+from tests.web.test_writing import refused_calls
 
 FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
 HOSTILE = (
@@ -262,9 +263,11 @@ def test_a_form_without_its_token_or_with_another_persons_changes_nothing(server
                 ).status_code
                 == 403
             )
+        assert len(history(server.home)) == before
         own = _form_token(eve.get(f"/tasks/{task}").text)
         assert eve.post("/ledger/check", data={"form_token": own}).status_code == 403, "an author checks nothing"
-    assert len(history(server.home)) == before
+    (recorded,) = refused_calls(server.home, after=before, count=1)
+    assert (recorded["actor"], recorded["payload"]["code"]) == ("agent:eve", "ACTOR_FORBIDDEN")
 
 
 def test_a_damaged_ledger_is_said_on_every_page_and_turns_forms_off(server: Served, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
 """What callers may change over the API, and what they may not: each refusal writes nothing."""
 
 import json
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -93,6 +95,16 @@ def test_a_candidate_that_is_refused_at_the_door_is_an_answer(server: Served) ->
     assert (run["state"], run["sealed"]) == ("aborted", False)
 
 
+def refused_calls(home: Path, *, after: int, count: int) -> list[dict[str, Any]]:
+    """The calls that were recorded as refused, and nothing else was recorded after event `after`."""
+    until = time.monotonic() + 60
+    while len(found := [one for one in history(home) if one["seq"] > after]) < count and time.monotonic() < until:
+        time.sleep(0.05)
+    assert [one["type"] for one in found] == ["WorkRefused"] * count
+    assert {one["payload"]["asked"] for one in found} == {"call"}
+    return found
+
+
 @pytest.mark.parametrize("holder", [None, "rita"])
 def test_without_an_accepted_token_nothing_is_written(server: Served, holder: str | None) -> None:
     before = head(server)
@@ -120,7 +132,11 @@ def test_an_author_reaches_no_run_of_another_author(server: Served) -> None:
         document = {"until": "promote"} if path.endswith("request") else {"reason": "mine now"}
         refused = problem(server.post(path, "ada", document))
         assert (refused["status"], refused["code"]) == (403, "ACTOR_FORBIDDEN")
-    assert head(server) == before
+    recorded = refused_calls(server.home, after=before, count=3)
+    assert {(one["actor"], one["payload"]["code"]) for one in recorded} == {
+        ("agent:ada", "NOT_FOUND"),
+        ("agent:ada", "ACTOR_FORBIDDEN"),
+    }
     assert server.get(f"/runs/{run_id}", "eve").json()["phases"]["verify"]["verdict"] == "accepted"
     assert server.get(f"/candidates/{candidate}/files/kernel.py", "olga").text == FILES["kernel.py"]
     assert server.post(f"/runs/{run_id}/request", "eve", {"until": "bench"}).status_code == 200

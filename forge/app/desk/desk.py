@@ -7,13 +7,16 @@ keeps no other process from repairing what a killed one left.
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from forge.app.desk.refused_calls import LACKING_RIGHTS, RefusedCalls
 from forge.app.desk.view import View
+from forge.app.refusals import record_refusal
 from forge.app.tokens import Caller
 from forge.app.workspace import Workspace
-from forge.errors import LedgerCorrupt, RequestRefused
+from forge.errors import ForgeError, LedgerCorrupt, RequestRefused
 
 Answered = TypeVar("Answered")
 
@@ -32,6 +35,7 @@ class Desk:
         """Number of checks of the ledger that have ended."""
         self._reader, self._slow_reader, self._writer = (ThreadPoolExecutor(1) for _ in range(3))
         self._view, self._slow_view = View(home), View(home)
+        self._refused = RefusedCalls()
 
     def read(self, asked: Callable[[View], Answered]) -> "Future[Answered]":
         """Answer a question that takes milliseconds."""
@@ -44,6 +48,12 @@ class Desk:
     def write(self, caller: Caller, asked: Callable[[Workspace], Answered]) -> "Future[Answered]":
         """Make one change as the caller; raise RequestRefused if nothing may be written here."""
         return self._writer.submit(self._change, caller, asked)
+
+    def record_refused(self, caller: Caller, error: ForgeError) -> None:
+        """Record that a call was refused for what it asked, unless nothing may be written here. It doesn't wait."""
+        writable = not self.read_only and self.damage is None
+        if writable and (key := self._refused.take(caller, error)) is not None:
+            self._writer.submit(self._record, caller, error, key)
 
     def take_report(self, report: dict[str, object]) -> None:
         """Take up what a check of the ledger found: with problems nothing more is written."""
@@ -61,7 +71,17 @@ class Desk:
 
     def _answer(self, view: View, asked: Callable[[View], Answered]) -> Answered:
         view.refresh()
-        return asked(view)
+        try:
+            return asked(view)
+        except LACKING_RIGHTS as error:
+            self.record_refused(error.caller, error)
+            raise
+
+    def _record(self, caller: Caller, error: ForgeError, key: str) -> None:
+        from forge.app.desk.asking import opened
+
+        with suppress(ForgeError), opened(self.home, caller) as workspace:
+            record_refusal(workspace, "call", caller.actor, error, key=key)
 
     def _change(self, caller: Caller, asked: Callable[[Workspace], Answered]) -> Answered:
         if self.read_only:
@@ -73,5 +93,9 @@ class Desk:
             )
         from forge.app.desk.asking import opened  # it brings the phases, which take long to import
 
-        with opened(self.home, caller) as workspace:
-            return asked(workspace)
+        try:
+            with opened(self.home, caller) as workspace:
+                return asked(workspace)
+        except LACKING_RIGHTS as error:
+            self.record_refused(error.caller, error)
+            raise

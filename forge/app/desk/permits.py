@@ -1,8 +1,9 @@
 """Says which caller may look into which run, and which may change something."""
 
+from forge.app.desk.refused_calls import NotAllowed, NotShown
 from forge.app.runs import ENDS
 from forge.app.tokens import Caller
-from forge.errors import ActorForbidden, NotFound, TokenRefused
+from forge.errors import TokenRefused
 from forge.projections.runs import RunState
 
 DECIDED = ENDS | {"aborted"}
@@ -23,10 +24,11 @@ def may_look_into(caller: Caller, run: RunState) -> bool:
 
 
 def require_look_into(caller: Caller, run: RunState) -> None:
-    """Raise NotFound unless the caller may look into a run."""
+    """Raise NotShown unless the caller may look into a run."""
     if not may_look_into(caller, run):
-        raise NotFound(
+        raise NotShown(
             f"run {run.run_id!r} shows nothing more to you: expected a run that is decided, or one of your own",
+            caller=caller,
             hint=f"forge run show {run.run_id}",
         )
 
@@ -41,14 +43,16 @@ def require_writer(caller: Caller) -> None:
 
 
 def require_own(caller: Caller, run: RunState) -> None:
-    """Raise ActorForbidden unless a run is the caller's own; an operator may carry on any run."""
+    """Raise NotAllowed unless a run is the caller's own; an operator may carry on any run."""
     require_writer(caller)
     if caller.scope != "operator" and not owns(caller, run):
-        raise ActorForbidden(f"run {run.run_id!r} isn't of {caller.actor!r}: an author carries on its own runs only")
+        raise NotAllowed(
+            f"run {run.run_id!r} isn't of {caller.actor!r}: an author carries on its own runs only", caller=caller
+        )
 
 
 def require_operator(caller: Caller) -> None:
-    """Raise ActorForbidden unless the caller is an operator."""
+    """Raise NotAllowed unless the caller is an operator."""
     require_writer(caller)
     if caller.scope != "operator":
-        raise ActorForbidden(f"{caller.actor!r} is an author: expected the token of an operator")
+        raise NotAllowed(f"{caller.actor!r} is an author: expected the token of an operator", caller=caller)

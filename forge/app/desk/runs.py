@@ -9,6 +9,7 @@ import orjson
 from forge.app.author_log import run_log
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.permits import may_look_into, require_look_into
+from forge.app.desk.refused_calls import NotShown
 from forge.app.desk.view import View
 from forge.app.desk.withheld import hidden_shapes, without_hidden
 from forge.app.folder_runs import recorded_phases
@@ -184,7 +185,10 @@ def run_of_candidate(view: View, caller: Caller, digest: str) -> RunState:
         if is_it and may_look_into(caller, run):
             task_of(run)
             return run
-    raise NotFound(f"no candidate {digest[:80]!r}: expected the whole digest of one", hint="forge run list")
+    missing, hint = f"no candidate {digest[:80]!r}: expected the whole digest of one", "forge run list"
+    if names:  # the caller is told the same, and may not know of it
+        raise NotShown(missing, caller=caller, hint=hint)
+    raise NotFound(missing, hint=hint)
 
 
 def rows(history: sqlite3.Connection, query: str, values: Mapping[str, object]) -> list[Data]:

@@ -9,6 +9,7 @@ from starlette.routing import Route
 
 from forge.app.desk import asking
 from forge.app.desk.permits import require_operator
+from forge.app.desk.refused_calls import LACKING_RIGHTS
 from forge.app.tokens import READER, Caller
 from forge.app.workspace import Workspace
 from forge.errors import ForgeError
@@ -48,6 +49,8 @@ def _guarded(take: Taking) -> Callable[[Request], Awaitable[Response]]:
             require_form_token(token_in_cookie(request), fields.pop(FORM_FIELD, None))
             return await take(request, fields, files)
         except ForgeError as error:
+            if isinstance(error, LACKING_RIGHTS):
+                desk_of(request).record_refused(error.caller, error)
             return await error_page(request, error)
 
     return taking

@@ -46,10 +46,13 @@ def shown(value: object) -> object:
             return "yes" if value else "no"
         case None:
             return ""
+        case () | [] | {} if not value:
+            return "none"
         case float():
             return f"{value:.0f}" if WHOLE <= abs(value) < PLAIN_LIMIT else f"{value:.4g}"
         case dict():
-            return visible(", ".join(f"{name}={shown(inner)}" for name, inner in value.items()))[:LONGEST_CELL]
+            known = (f"{name}={shown(inner)}" for name, inner in value.items() if inner is not None)
+            return visible(", ".join(known))[:LONGEST_CELL]
         case list() | tuple():
             return visible(", ".join(str(shown(one)) for one in value))[:LONGEST_CELL]
         case _:
@@ -77,7 +80,7 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=shown,
     )
-    made.filters |= {"whole": whole, "short": short, **FILTERS}
+    made.filters |= {"whole": whole, "short": short, "shown": shown, **FILTERS}
     return made
 
 

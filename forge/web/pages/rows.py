@@ -11,14 +11,24 @@ NS_PER_US = 1000
 """Number of nanoseconds in a microsecond, the unit of every time that is shown."""
 
 
-def interval(found: object) -> str:
+def interval(found: object) -> Markup | str:
     """Return a speedup with its interval: 1.76x (1.75 to 1.77)."""
     if not isinstance(found, dict) or found.get("ratio") is None:
         return ""
-    return f"{found['ratio']:.3g}x ({found['low']:.3g} to {found['high']:.3g})"
+    return unbroken(f"{found['ratio']:.3g}x ({found['low']:.3g} to {found['high']:.3g})")
 
 
-def kernel_interval(one: Document) -> str:
+def unbroken(text: str) -> Markup:
+    """Return a text that stays on one line."""
+    return Markup('<span class="n">{}</span>').format(text)
+
+
+def when(moment: str) -> Markup:
+    """Return a moment in UTC to the second."""
+    return Markup('<time datetime="{}">{}</time>').format(moment, moment[:19].replace("T", " "))
+
+
+def kernel_interval(one: Document) -> Markup | str:
     """Return the speedup of a kernel or an experiment in a list."""
     return interval({"ratio": one.get("speedup"), "low": one.get("low"), "high": one.get("high")})
 
@@ -30,7 +40,16 @@ def link(base: str, name: object) -> Markup:
 
 def work_row(one: Document) -> Row:
     """Return a request for work."""
-    return link("/runs", one["run_id"]), one["state"], one["until"], one["requested_by"], one["requested_at"][:19]
+    return link("/runs", one["run_id"]), one["state"], one["until"], one["requested_by"], when(one["requested_at"])
+
+
+def plan_row(one: Document) -> Row:
+    """Return a deployment of a model."""
+    told = [f"{one[name]['value']:,.3g}" for name in ("ttft_ms", "tpot_ms")]
+    figures = (f"{told[0]} ms", f"{told[1]} ms", f"{one['throughput_tok_s']['value']:,.0f}")
+    on = unbroken(f"{one['gpus']} x {one['gpu_name']}")
+    memory = f"{one['memory_gb']['value']:.3g} of {one['memory_available_gb']:g} GB"
+    return one["rank"], on, one["backend"], one["quantization"], *figures, memory, one["meets_constraints"]
 
 
 def speedup_row(one: Document) -> Row:
@@ -49,7 +68,8 @@ def answered_row(named: tuple[str, Document]) -> Row:
 def measured_row(one: Document) -> Row:
     """Return a measurement of a kernel's history."""
     verdict = one["verdict"] if one["invalidated_seq"] is None else f"withdrawn by event {one['invalidated_seq']}"
-    shown = (one["recorded_at"][:19], one["shape"], one["baseline"], one["candidate_median_ns"], kernel_interval(one))
+    what = (when(one["recorded_at"]), one["shape"], one["baseline"])
+    shown = (*what, one["candidate_median_ns"], kernel_interval(one))
     return (link("/ledger", one["seq"]), *shown, verdict)
 
 
@@ -108,7 +128,8 @@ FILTERS = {
     one.__name__: one
     for one in (
         interval, kernel_interval, work_row, speedup_row, answered_row, measured_row, requirement_row, experiment_row,
-        experiment_row_of_run, board_row, gate_sides, lesson_row, session_row, skill_row, problem_row, alone,
+        experiment_row_of_run, board_row, plan_row, when, gate_sides, lesson_row, session_row, skill_row,
+        problem_row, alone,
     )
 }  # fmt: skip
 """Name in the templates -> function."""
