@@ -10,6 +10,7 @@ from typing import TypedDict
 
 import orjson
 
+from forge.app.left_out import leave_out
 from forge.errors import StorageFailed
 from forge.events import CheckpointPublished, KernelPromoted
 from forge.ledger.blobs import BlobStore
@@ -55,6 +56,8 @@ class Publication:
     blobs: BlobStore
     sign: Callable[[str], str | None]
     """Function that signs a text with the ledger's key; it returns None if the key isn't at hand."""
+    left_out: frozenset[str] = frozenset()
+    """Environments whose evidence isn't in `tables`."""
 
     @property
     def seq(self) -> int:
@@ -85,6 +88,8 @@ class Publication:
     def tables(self) -> Iterator[sqlite3.Connection]:
         """Yield `history.db` at the ledger's head, for reading."""
         with self.tables_file() as path, closing(connect(path, read_only=True)) as connection:
+            if self.left_out:
+                leave_out(connection, self.ledger, self.left_out)
             yield connection
 
     @contextmanager

@@ -73,6 +73,8 @@ class Workspace:
     """Marks this process as at work; None if it only reads."""
     acts_as: str | None = None
     """Actor of a caller over HTTP or MCP; None for the person at the command line."""
+    left_out: frozenset[str] = frozenset()
+    """Environments whose evidence isn't in an answer about the history."""
 
     @classmethod
     def create(cls, home: Path, *, origin: str) -> "Workspace":
@@ -279,7 +281,11 @@ class Workspace:
     def publication(self) -> Publication:
         """Return the publication of the ledger."""
         return Publication(
-            self.registry_root, self.ledger, self.blobs, sign=lambda text: sign_text(self.ledger, self.keyring, text)
+            self.registry_root,
+            self.ledger,
+            self.blobs,
+            sign=lambda text: sign_text(self.ledger, self.keyring, text),
+            left_out=self.left_out,
         )
 
     @property

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from forge.cli.audit_options import AuditOptions, Author, DType, Gpu, Language, Op
+from forge.cli.audit_options import Author, DType, EvidenceOptions, Gpu, Language, Op
 from forge.cli.output import emit_table, simulated_text
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ Task = Annotated[str | None, typer.Option(help="Only this task, by its full id."
 
 
 def rejections(
-    form: AuditOptions,
+    form: EvidenceOptions,
     by: RefusedBy = "code",
     code: Code = None,
     gate: Gate = None,
@@ -68,7 +68,7 @@ def _show_newest(newest: list[dict[str, object]]) -> None:
 
 
 def claims(
-    form: AuditOptions,
+    form: EvidenceOptions,
     by: Annotated[
         Literal["claimant", "author"],
         typer.Option(help="Group by who made the claim, or by the author of the candidate."),
@@ -84,7 +84,7 @@ def claims(
 
 
 def experiments(
-    form: AuditOptions,
+    form: EvidenceOptions,
     text: Annotated[
         str | None, typer.Argument(metavar="[TEXT]", help="Words to find in the hypothesis.", show_default=False)
     ] = None,
@@ -120,7 +120,7 @@ def experiments(
 
 
 def effectiveness(
-    form: AuditOptions,
+    form: EvidenceOptions,
     by: Annotated[
         Literal["author", "template", "skill", "op", "language"],
         typer.Option(help="Group by author (a model or a person), prompt template, skill, operation or language."),

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -41,6 +41,15 @@ Baseline = Annotated[
     typer.Option(
         "--baseline",
         help="Speedup over eager, compile or vendor. Default: the baseline that had to be beaten.",
+        show_default=False,
+    ),
+]
+WithoutNode = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--without-node",
+        metavar="NODE",
+        help="Leave out what this machine judged and timed, by the beginning of its digest; may be repeated.",
         show_default=False,
     ),
 ]
@@ -90,7 +99,27 @@ class AuditOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class DrawnAuditOptions(AuditOptions):
+class EvidenceOptions(AuditOptions):
+    """The same for an answer that rests on evidence of machines."""
+
+    without_node: WithoutNode = None
+
+    def give(self, ask: "Ask", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None) -> "Answer":
+        """Ask the workspace without the evidence of the machines that the user named."""
+        return super().give(lambda workspace: ask(self._without_nodes(workspace)), plot=plot, draw=draw)
+
+    def _without_nodes(self, workspace: "Workspace") -> "Workspace":
+        if not self.without_node:
+            return workspace
+        from forge.app.left_out import environments_of
+
+        environments = environments_of(workspace.ledger, self.without_node)
+        say(f"left out: the evidence of {', '.join(self.without_node)}")
+        return replace(workspace, left_out=environments)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DrawnAuditOptions(EvidenceOptions):
     """The same for an answer that can be drawn."""
 
     plot: Plot = None

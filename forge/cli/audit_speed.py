@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forge.cli.audit_options import (
-    AuditOptions,
     Baseline,
     DrawnAuditOptions,
     DType,
+    EvidenceOptions,
     Gpu,
     Language,
     Op,
@@ -49,7 +49,7 @@ def leaderboard(
 
 
 def regressions(
-    form: AuditOptions,
+    form: EvidenceOptions,
     slower: Annotated[
         float,
         typer.Option(help="On one machine, a kernel is slower if later time / earlier time exceeds this.", min=1.0),
@@ -71,7 +71,7 @@ def regressions(
 
 
 def fast_p(
-    form: AuditOptions,
+    form: EvidenceOptions,
     levels: Annotated[
         list[float] | None,
         typer.Argument(metavar="[P]...", help="Speedups to count tasks above. Default: 0, 1, 1.5 and 2."),

@@ -21,7 +21,10 @@ NARROW = {"width": 360, "height": 740}
 AXE = (resources.files("axe_playwright_python") / "axe.min.js").read_text()
 """Program of axe-core, which knows the rules of WCAG 2.2 that a machine can check, contrast among them."""
 VIOLATIONS = """
-async () => (await axe.run(document)).violations.map((one) => [one.id, one.nodes.map((node) => node.html.slice(0, 200))])
+async () => {
+  const found = await axe.run(document);
+  return found.violations.map((one) => [one.id, one.nodes.map((node) => node.html.slice(0, 200))]);
+}
 """
 """Asks axe-core which rules a page breaks, and where."""
 

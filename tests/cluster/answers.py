@@ -1,10 +1,17 @@
 """Workers that answer as no Forge does. Ray starts them on a node by name, in place of Forge's own."""
 
+import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
 
-from forge.executor.remote.answering import hello
+from forge.executor.local import LocalExecutor
+from forge.executor.ray import NodeWorker
+from forge.executor.remote.answering import Answering, hello
 from forge.executor.remote.frames import packed
+from forge.lab.examine import Examination
+from forge.lab.job import Job, Progress
 
 
 class Garbage:
@@ -34,3 +41,19 @@ class Silent(Garbage):
     def answer(self, call: bytes) -> Iterator[bytes]:
         time.sleep(60)
         yield call
+
+
+class _AsksNothingOfSources(LocalExecutor):
+    """Judges without the rules about sources, so that the wall and the gates are what is tried."""
+
+    def examine(self, job: Job, *, progress: Progress) -> Examination:
+        """Judge a candidate."""
+        return super().examine(replace(job, forbidding=False), progress=progress)
+
+
+class OnlyWalls(NodeWorker):
+    """Forge's own worker, without the rules about sources."""
+
+    def __init__(self, device: str | None) -> None:
+        super().__init__(device)
+        self._answering = Answering(_AsksNothingOfSources(Path(tempfile.gettempdir()) / "forge-measuring.lock"))

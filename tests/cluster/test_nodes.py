@@ -12,7 +12,7 @@ import pytest
 
 from forge.app.cluster import cluster_report, places_of
 from forge.domain.policy import Policy
-from forge.domain.verdict import Rejected
+from forge.domain.verdict import Accepted, Rejected
 from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
 from forge.executor import ray as nodes
 from forge.executor.ray import Node, RayConnection, parse_address, require_protected
@@ -20,7 +20,9 @@ from forge.executor.remote.executor import RemoteExecutor
 from forge.lab.judge_version import gates_sha256
 from tests.candidates import job_for
 from tests.cli.asking import HONEST, ask, history, ledger_stands
-from tests.cluster.answers import Garbage, Silent, Verbose
+from tests.cluster.answers import Garbage, OnlyWalls, Silent, Verbose
+from tests.evil.described import CANDIDATES, described
+from tests.evil.test_evil import job_of
 
 WRONG = "def fused_add_rmsnorm(x, residual, weight, eps):\n    return x, residual\n"
 ENDLESS = "def fused_add_rmsnorm(x, residual, weight, eps):\n    while True:\n        pass\n"
@@ -79,6 +81,36 @@ def test_a_node_that_is_lost_gives_no_verdict(cluster: Any) -> None:
         time.sleep(1)
     with pytest.raises(RemoteFailed):
         executor.site(Policy())
+
+
+@pytest.mark.usefixtures("walls")
+def test_hostile_candidates_are_refused_on_every_node(cluster: Any) -> None:
+    places = places_of(cluster.address, plain_network=True)
+    executors = [RemoteExecutor(RayConnection(parse_address(place), worker=OnlyWalls)) for place in places]
+    for one in executors:
+        one.site(Policy())
+    hostile = [path for path in CANDIDATES if (said := described(path)).gate and said.language == "torch"]
+    for number, path in enumerate(hostile[:: len(hostile) // 5]):
+        examined = executors[number % len(executors)].examine(job_of(path), progress=lambda _: None)
+        assert isinstance(examined.verdict, Rejected), path
+        assert examined.verdict.reason.code in described(path).codes, path
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_candidate_reaches_nothing_of_its_worker(cluster: Any) -> None:
+    """Outside the wall the same program finds the cluster, so it isn't blind."""
+    text = (Path(__file__).parent / "reaches_for_its_worker.py").read_text()
+    text = text.replace("PORT = 0", f"PORT = {cluster.address.rpartition(':')[2]}")
+    kernel = (HONEST / "kernel.py").read_text().replace("def fused_add_rmsnorm(", "def right(")
+    outside = subprocess.run(
+        [sys.executable, "-c", f"{text}\nprint(*found(), sep='\\n')"], capture_output=True, text=True, check=True
+    )
+    assert {"variables", "session", "a port of the cluster", "other processes"} <= set(outside.stdout.splitlines())
+    place = parse_address(places_of(cluster.address, plain_network=True)[0])
+    executor = RemoteExecutor(RayConnection(place, worker=OnlyWalls))
+    executor.site(Policy())
+    examined = executor.examine(job_for(f"{kernel}\n\n{text}", language="cpp"), progress=lambda _: None)
+    assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
 
 
 def test_a_stranger_without_a_token_is_not_taken_in(cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:

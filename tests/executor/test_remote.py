@@ -1,6 +1,7 @@
 """Jobs on another machine: the call, the answer, and everything that can go wrong between the two."""
 
 import inspect
+import resource
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -184,6 +185,41 @@ def test_another_judge_there_is_refused_with_both_digests(tmp_path: Path) -> Non
     both = f"{gates_sha256(other)}, this machine with {gates_sha256(Policy())}"
     with scripted(HELLO + packed(described), then=ASKED) as there, pytest.raises(EnvironmentUnfit, match=both):
         there.site(Policy())
+
+
+DAY_LATE = """
+import time
+later = time.time
+time.time = lambda: later() + 86_400
+from forge.__main__ import main
+main()
+"""
+"""Program that runs Forge where the system's clock is a day ahead."""
+
+
+def test_a_clock_that_is_off_changes_nothing_and_a_missing_compiler_is_no_verdict() -> None:
+    command = ("/usr/bin/env", "PATH=/nonexistent", sys.executable, "-c", DAY_LATE, "work", "answer")
+    connection = SshConnection("ssh://box", command)
+    other = RemoteExecutor(connection)
+    site = other.site(Policy())
+    assert site.environment.compiler is None
+    wrong = job("def fused_add_rmsnorm(x, residual, weight, eps):\n    return x, residual\n")
+    assert isinstance(other.examine(replace(wrong, isolation=site.isolation), progress=print).verdict, Rejected)
+    cpp = job_for((EXAMPLES / "honest_cpp" / "kernel.py").read_text(), language="cpp")
+    with pytest.raises(EnvironmentUnfit, match="compiler"):
+        other.examine(replace(cpp, isolation=site.isolation), progress=print)
+    connection.close()
+
+
+def test_a_disk_that_takes_nothing_there_is_no_verdict() -> None:
+    connection = SshConnection("ssh://box", ANSWERING)
+    other = RemoteExecutor(connection)
+    other.site(Policy())
+    assert connection._process is not None
+    resource.prlimit(connection._process.pid, resource.RLIMIT_FSIZE, (0, 0))
+    with pytest.raises(EnvironmentUnfit, match="ssh://box: OSError"):
+        other.examine(job(), progress=print)
+    connection.close()
 
 
 def test_what_is_at_work_ends_with_the_connection() -> None:

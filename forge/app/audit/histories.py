@@ -4,6 +4,7 @@ import orjson
 
 from forge.app.audit.answer import COLD, Answer, Cell, candidate_named, named_rows, where
 from forge.app.kernels import require_kernel
+from forge.app.left_out import node_of
 from forge.app.workspace import Workspace
 from forge.domain.tensors import shape_slug
 from forge.errors import UsageError
@@ -11,14 +12,15 @@ from forge.errors import UsageError
 COLUMNS = (
     *("seq", "recorded_at", "candidate", "shape", "baseline", "candidate_median_ns", "speedup", "low", "high"),
     *("source", "verdict", "reason_code", "invalidated_seq", "gpu", "driver", "torch", "triton", "perf_key"),
+    "node",
 )
 SHOWN = (
     *("seq", "recorded_at", "candidate", "shape", "baseline", "candidate_median_ns", "speedup", "low", "high"),
-    *("source", "reason_code", "invalidated_seq", "driver"),
+    *("source", "reason_code", "invalidated_seq", "driver", "node"),
 )
 """Columns of the table for people."""
 MEASURED = f"""
-    SELECT {", ".join(COLUMNS)} FROM benchmarks
+    SELECT {", ".join(COLUMNS[:-1])}, env_sha256 AS node FROM benchmarks
     WHERE speedup IS NOT NULL AND candidate IN ({{candidates}}) AND (:baseline IS NULL OR baseline = :baseline)
       AND (:baseline IS NOT NULL OR baseline_used)
       AND (:gpu IS NULL OR gpu = :gpu) AND (:dtype IS NULL OR dtype = :dtype)
@@ -32,6 +34,7 @@ OF_SLOT = "SELECT DISTINCT candidate FROM candidates WHERE {condition}"
 NOTES = (
     "withdrawn measurements are listed and say by which event; refused ones say why",
     "source: figures are those of the confirmation where one was made, else of the first measurement",
+    "node: the machine that measured, by the beginning of its digest; --without-node leaves a machine's evidence out",
     COLD,
 )
 
@@ -65,7 +68,10 @@ def history(
         else:
             candidates, title = OF_SLOT.format(condition=condition), f"{op} on {values['gpu']}"
         rows = named_rows(connection, MEASURED.format(candidates=candidates), values)
+        environments = {str(row["node"]) for row in rows}
+        nodes = {one: node_of(connection, workspace.ledger, one) for one in environments}
     for row in rows:
+        row["node"] = nodes[str(row["node"])]
         row["shape"] = shape_slug(orjson.loads(str(row["shape"])))
     over = baseline or "the baseline that had to be beaten"
     return Answer(
