@@ -11,8 +11,10 @@ LastPhase = Literal["verify", "bench", "promote"]
 
 
 Asked = Literal["work", "worker", "session", "call"]
-"""What was asked for: a run's phases, a worker on a device, a session with an author, or by a call over HTTP or MCP
-what the caller has no right to."""
+"""What was asked for: a run's phases, a worker on a device, or a session with an author.
+
+A `call` over HTTP or MCP asked for what its caller has no right to.
+"""
 
 
 class WorkRequested(Fact):

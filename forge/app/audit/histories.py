@@ -68,11 +68,9 @@ def history(
         else:
             candidates, title = OF_SLOT.format(condition=condition), f"{op} on {values['gpu']}"
         rows = named_rows(connection, MEASURED.format(candidates=candidates), values)
-        environments = {str(row["node"]) for row in rows}
-        nodes = {one: node_of(connection, workspace.ledger, one) for one in environments}
+        nodes = {one: node_of(connection, workspace.ledger, one) for one in {str(row["node"]) for row in rows}}
     for row in rows:
-        row["node"] = nodes[str(row["node"])]
-        row["shape"] = shape_slug(orjson.loads(str(row["shape"])))
+        row |= {"node": nodes[str(row["node"])], "shape": shape_slug(orjson.loads(str(row["shape"])))}
     over = baseline or "the baseline that had to be beaten"
     return Answer(
         f"{title}: measurements over {over}",
