@@ -6,8 +6,8 @@ from pathlib import Path
 import orjson
 
 from forge.app.home import REGISTRY_FOLDER, find_home
+from forge.domain.published_files import MODELS_FILE
 from forge.errors import BlobCorrupt, UsageError, WorkspaceNotFound
-from forge.projections.documents import MODELS_FILE
 from forge.recommend import (
     Comparison,
     Recommendation,

@@ -5,6 +5,7 @@ import sqlite3
 import orjson
 
 from forge.domain.history_version import PROJECTOR_VERSION
+from forge.domain.published_files import MODELS_FILE
 from forge.projections import leaderboard, snapshot, versions
 from forge.projections.catch_up import Cursor
 from forge.projections.fold import Position
@@ -19,8 +20,6 @@ LOOKUPS = """
     ORDER BY op, gpu, dtype, kernel_id
 """
 DESCRIBED = "SELECT op, description_sha256, reference_sha256 FROM operations ORDER BY op"
-MODELS_FILE = "models.json"
-"""Name of the published measurements of whole models; there is none before the first."""
 MODELS_SCHEMA_VERSION = 1
 MEASURED_MODELS = "SELECT document FROM model_measurements ORDER BY seq"
 SEEN_GPUS = "SELECT DISTINCT gpu, gpu_arch FROM environments WHERE gpu IS NOT NULL"

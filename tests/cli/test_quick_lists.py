@@ -292,3 +292,12 @@ def test_a_quick_answer_and_a_completion_leave_no_file_behind(empty: Path) -> No
     assert quick(empty, "run", "list") is not None
     known_names("run", str(empty))
     assert sorted(path.relative_to(empty) for path in empty.rglob("*")) == before
+
+
+@pytest.mark.parametrize("module", ["forge.app.recommend", "forge.pipeline.skill_package", "forge.cli.explain"])
+def test_commands_that_read_no_events_dont_load_their_models(module: str) -> None:
+    import subprocess
+
+    script = f"import sys, {module}; print('forge.events' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "False\n"
