@@ -90,7 +90,7 @@ def page(result: Result) -> str:
 
 <!-- measured: performance.json -->
 
-Written by `make performance`; don't edit.
+This page says how fast the ledger and the registry are. `make performance` writes it: don't edit it.
 
 {machine["cpu"]}, Python {machine["python"]}, SQLite {machine["sqlite"]}; {result["rounds"]} rounds.
 Other work ran on the same machine: its load was {machine["load"][0]} before and {machine["load"][1]} after appending.
