@@ -8,6 +8,7 @@ candidate, and counts what both commands have left.
 import importlib.util
 import subprocess
 import sys
+import time
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,8 @@ PASSED = "forge/quick"
 """The key of pytest's cache under which `--quick` leaves the ids of the tests that passed."""
 LEFT = "left to make test"
 LONG_S = 1.0
-"""Seconds from which a test is named as slow. Thousands of quick tests share about a minute and a half."""
+"""Processor seconds from which a test is named as slow: a busy machine makes none slower. Thousands of quick tests
+share about a minute and a half."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -71,8 +73,8 @@ class PassedTests:
             self._passed.add(report.nodeid)
         if not report.passed or hasattr(report, "left"):
             self._passed.discard(report.nodeid)
-        if report.passed and report.duration > LONG_S:
-            self._long.append(f"{report.duration:.1f} s: {report.nodeid} ({report.when})")
+        if report.passed and (took_s := getattr(report, "processor_s", 0.0)) > LONG_S:
+            self._long.append(f"{took_s:.1f} s: {report.nodeid} ({report.when})")
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         return (LEFT, "", "") if hasattr(report, "left") else None
@@ -95,6 +97,7 @@ class Quick(PassedTests):
         self._asked: set[str] = set()
         self._errors: list[BaseException] = []
         self._refuses = False
+        self._used_s = 0.0
         for place, finder in enumerate(sys.meta_path):
             sys.meta_path[place] = WithoutTorch(finder, self._asked)  # type: ignore[call-overload]  # it has all of it
         sys.addaudithook(self._refuse_processes)
@@ -127,6 +130,7 @@ class Quick(PassedTests):
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
         self._asked.clear()
+        self._used_s = time.process_time()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -134,10 +138,12 @@ class Quick(PassedTests):
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Leave a test that fails after it asked, and one that would have started a process, whatever it says."""
         report = yield
+        before_s, self._used_s = self._used_s, time.process_time()
+        report.processor_s = self._used_s - before_s  # type: ignore[attr-defined]  # pytest takes along what a report is given
         error = None if call.excinfo is None else call.excinfo.value
         again = any(error is one for one in self._errors)  # of a fixture that many tests use: it is made once
         if PROCESS in self._asked or (not report.passed and (self._asked or again)):
-            report.left = True  # type: ignore[attr-defined]  # pytest takes along what a report is given
+            report.left = True  # type: ignore[attr-defined]  # as above
             report.outcome = "passed" if report.when == "teardown" else "skipped"
             report.longrepr = None if report.when == "teardown" else (str(report.location[0]), 0, LEFT)
             if error is not None:
