@@ -50,7 +50,9 @@ Hypothesis = Annotated[str, typer.Option("--hypothesis", help="Why it is right, 
 Profile = Annotated[
     str | None,
     typer.Option(
-        "--profile", metavar="TOOL:FILE", help="Export of a profiler, such as perf:stat.txt or ncu:raw.csv."
+        "--profile",
+        metavar="TOOL:FILE",
+        help="Export of a profiler, such as perf:stat.txt; image:FILE for a model that sees.",
     ),
 ]
 Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="Default: drawn.")]

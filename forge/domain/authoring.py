@@ -150,6 +150,10 @@ OUTSIDE = frozenset({"command", "person"})
 in tokens that Forge knows."""
 
 
+MOST_IMAGE_CHARACTERS = 2_000_000
+"""Length of a picture in base64, at most: a screenshot of a profiler has a quarter of it."""
+
+
 class Branch(Value):
     """A further prompt of a step that asks, which is sent beside the first one."""
 
@@ -172,6 +176,10 @@ class Ask(Value):
     """Time in milliseconds in which the answer is there, at most. None: the usual time of a language model."""
     variant: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
     """Name of the wording that the prompt was made with."""
+    image: Annotated[str, StringConstraints(max_length=MOST_IMAGE_CHARACTERS)] | None = Field(
+        default=None, exclude_if=is_unset
+    )
+    """Picture in base64 that goes with each prompt, for models that see. None: there is none."""
     beside: Annotated[tuple[Branch, ...], Field(max_length=MOST_FINALISTS - 1)] = Field(
         default=(), exclude_if=lambda branches: not branches
     )

@@ -1,6 +1,8 @@
 """Language models over real HTTP: each wire form, streamed, and every way in which an answer can be bad."""
 
+import base64
 import dataclasses
+import json
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from forge.app.sessions.language_models import (
     proposed_price,
     read_key,
 )
+from forge.app.sessions.pictures import PICTURE_BYTES, read_picture
 from forge.domain.authoring import Ask
 from forge.errors import UnknownName, UsageError
 from tests.app.model_server import Refuse, Reply, Say, serving
@@ -126,3 +129,26 @@ def test_a_price_is_proposed_for_a_known_model_alone() -> None:
     assert found.answer_micro_dollars > found.prompt_micro_dollars > 0
     assert proposed_price("openai:no-such-model-1", base_url=None) is None
     assert proposed_price("openai:gpt-4o", base_url="http://127.0.0.1/v1") is None, "a relay's price isn't known"
+
+
+PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n and more").decode()
+
+
+@pytest.mark.parametrize(("provider", "end"), PROVIDERS)
+def test_a_picture_goes_with_the_prompt_in_each_wire_form(provider: str, end: str) -> None:
+    with serving(Say("seen")) as server:
+        found = asked(provider, server.url + end).answer(ASK.model_copy(update={"image": PNG}), request_id="s-1")
+    assert found.text == "seen"
+    sent = json.dumps(server.requests[0][2])
+    assert PNG in sent
+    assert "image/png" in sent
+
+
+def test_a_picture_is_a_png_or_a_jpeg_of_a_fit_size(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(base64.b64decode(PNG))
+    assert read_picture(str(tmp_path / "a.png")) == PNG
+    (tmp_path / "b.png").write_bytes(b"GIF89a")
+    (tmp_path / "c.png").write_bytes(base64.b64decode(PNG) + bytes(PICTURE_BYTES))
+    for name, why in (("b.png", "expected a PNG or JPEG"), ("c.png", "can't be read"), ("none", "can't be read")):
+        with pytest.raises(UsageError, match=why):
+            read_picture(str(tmp_path / name))

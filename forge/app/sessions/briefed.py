@@ -16,6 +16,7 @@ from forge.app.sessions.language_models import (
     read_key,
     require_library,
 )
+from forge.app.sessions.pictures import IMAGE, read_picture
 from forge.app.sessions.transfer import read_profile, sections
 from forge.app.tasks import find_task, open_run
 from forge.app.workspace import Workspace
@@ -35,17 +36,23 @@ def briefed_source(
 ) -> AuthorSource:
     """Return what an author of a task is made from. The task's brief is rendered if it wasn't."""
     require_lab()
-    task = find_task(workspace, task_name)
+    task, stored = find_task(workspace, task_name), dict(settings)
+    if kind == "model" and profile is not None and profile.startswith(IMAGE):
+        stored["options"] = _with(stored, image=read_picture(profile.removeprefix(IMAGE)))
+        profile = None
     added = sections(workspace, task.task, profile)
     told = brief(workspace, _run_with_brief(workspace, task.task_id)) + added
     files = {name: content.decode() for name, content in starter_files(task.task).items()}
-    stored = dict(settings)
     if kind == "model" and profile is not None:
         readings = read_profile(find_pack(task.task.target.platform), profile)
         metrics = tuple(Metric(id=one.id, value=one.value, unit=one.unit) for one in readings)
-        options = ModelOptions.model_validate_json(stored["options"])
-        stored["options"] = options.model_copy(update={"profile": metrics}).model_dump_json()
+        stored["options"] = _with(stored, profile=metrics)
     return AuthorSource(kind=kind, files={BRIEF: told, **files}, options={}, settings=stored)
+
+
+def _with(settings: Mapping[str, str], **more: object) -> str:
+    """Return a model's options with what a profile adds, as they are stored."""
+    return ModelOptions.model_validate_json(settings["options"]).model_copy(update=more).model_dump_json()
 
 
 def _run_with_brief(workspace: Workspace, task_id: str) -> RunState:
@@ -60,7 +67,7 @@ def _run_with_brief(workspace: Workspace, task_id: str) -> RunState:
 def model_settings(name: str, base_url: str | None, options: Mapping[str, str]) -> dict[str, str]:
     """Return the stored settings of a model author; raise UsageError for a bad name, address or option."""
     parse_model(name)
-    known = set(ModelOptions.model_fields) - {"model", "profile"}
+    known = set(ModelOptions.model_fields) - {"model", "profile", "image"}
     unknown = sorted(set(options) - known)
     if unknown:
         raise UsageError(f"unknown option {unknown[0]!r} of a model: expected one of {', '.join(sorted(known))}")

@@ -4,6 +4,7 @@ A request is sent once. What may have been paid for is settled in full: a server
 """
 
 import asyncio
+import base64
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
 from forge.app.sessions.exchange import ModelAnswer, ModelUnanswered
+from forge.app.sessions.pictures import PICTURES
 from forge.domain.authoring import Ask
 from forge.domain.budget import MILLION, Price
 from forge.errors import EnvironmentUnfit, UnknownName, UsageError
@@ -143,13 +145,14 @@ class LanguageModel:
 
     async def _ask(self, step: Ask, request_id: str) -> ModelAnswer:
         from pydantic_ai.direct import model_request_stream
-        from pydantic_ai.messages import ModelRequest
+        from pydantic_ai.messages import ModelRequest, UserPromptPart
         from pydantic_ai.settings import ModelSettings
 
         settings = ModelSettings(max_tokens=step.most_tokens, extra_headers={"X-Request-Id": request_id})
         if step.temperature is not None:
             settings["temperature"] = step.temperature
-        messages, size = [ModelRequest.user_text_prompt(step.prompt)], 0
+        said: list[Any] = [step.prompt, *([_picture(step.image)] if step.image is not None else [])]
+        messages, size = [ModelRequest(parts=[UserPromptPart(content=said)])], 0
         async with self._client() as client:
             try:
                 async with model_request_stream(self._model(client), messages, model_settings=settings) as stream:
@@ -229,6 +232,15 @@ def _faults() -> tuple[type[Exception], ...]:
 
     read_wrongly = (ValueError, TypeError, LookupError, AttributeError, AssertionError)
     return (AgentRunError, UserError, OpenAIError, AnthropicError, HTTPError, OSError, *read_wrongly)
+
+
+def _picture(image: str) -> Any:
+    from pydantic_ai.messages import BinaryContent
+
+    content = base64.b64decode(image)
+    return BinaryContent(
+        data=content, media_type=next(kind for start, kind in PICTURES.items() if content.startswith(start))
+    )
 
 
 def _new_text(event: Any) -> str:

@@ -33,7 +33,7 @@ from forge.domain.authoring import (
     Step,
     Submit,
 )
-from forge.domain.digest import Digest, Value, digest_of
+from forge.domain.digest import Digest, Value, digest_of, is_unset
 from forge.domain.feedback import Metric, ShownDiagnosis, ShownTiming
 
 DIAGNOSIS_TOKENS = 2000
@@ -60,6 +60,8 @@ class ModelOptions(Value):
     """Wording of the prompt. None: `plain`, and each branch of a round another one."""
     analyst: Literal["times", "model"] = Field(default="times", exclude_if=lambda kind: kind == "times")
     """What says why a right kernel is slow: Forge by its times, or the model by the metrics that it is shown."""
+    image: str | None = Field(default=None, exclude_if=is_unset)
+    """Picture of a profiler in base64, which goes with each prompt. None: there is none."""
     profile: tuple[Metric, ...] = Field(default=(), exclude_if=lambda metrics: not metrics)
     """Numbers of a profile of the user's own, which a diagnosis may cite."""
 
@@ -168,6 +170,7 @@ class ModelAuthor:
             most_tokens=min(self.options.most_tokens, DIAGNOSIS_TOKENS),
             temperature=self.options.temperature,
             variant=DIAGNOSE,
+            image=self.options.image,
         )
 
     def _take_diagnosis(self, state: _ModelProgress, entry: Replied) -> None:
@@ -231,6 +234,19 @@ class ModelAuthor:
         return Draft(files=files, hypothesis=answer.hypothesis or f"answer {state.answers}")
 
     def _ask(self, state: _ModelProgress, log: Sequence[LogEntry], left: BudgetLeft) -> Ask:
+        first, *others = self._prompts(state, log, left)
+        return Ask(
+            model=self.options.model,
+            prompt=first.prompt,
+            most_tokens=self.options.most_tokens,
+            temperature=self.options.temperature,
+            variant=first.variant,
+            beside=tuple(others),
+            image=self.options.image,
+        )
+
+    def _prompts(self, state: _ModelProgress, log: Sequence[LogEntry], left: BudgetLeft) -> list[Branch]:
+        """Return the prompts of a round that are still to be sent, each in another wording."""
         beam = fastest(state.attempts, self.options.width if self.options.strategy == "beam" else 1)
         parent = beam[len(state.attempts) % len(beam)].draft.files["kernel.py"] if beam else None
         hypotheses = {one.draft.sha256: one.draft.hypothesis for one in state.attempts}
@@ -246,7 +262,7 @@ class ModelAuthor:
             analyst=None if state.diagnosis is None else GivenDiagnosis(state.diagnosis),
             profile=self.options.profile,
         )
-        first, *others = [
+        return [
             Branch(
                 prompt=prompt_of(
                     brief=self.brief,
@@ -262,14 +278,6 @@ class ModelAuthor:
             )
             for variant in variants
         ]
-        return Ask(
-            model=self.options.model,
-            prompt=first.prompt,
-            most_tokens=self.options.most_tokens,
-            temperature=self.options.temperature,
-            variant=first.variant,
-            beside=tuple(others),
-        )
 
 
 def _described(metadata: str, changed: Mapping[str, object]) -> str:

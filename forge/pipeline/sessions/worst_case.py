@@ -22,7 +22,7 @@ def purpose_of(step: Screen | Submit | Ask) -> Purpose:
 def worst_case(step: Screen | Submit | Ask, opened: SessionOpened) -> Amounts | None:
     """Return the most that one request of the step may use. None: the price of its model isn't known.
 
-    A prompt has at most as many tokens as bytes.
+    A prompt has at most as many tokens as bytes, and a picture as characters in base64.
     """
     match step:
         case Screen():
@@ -37,4 +37,6 @@ def worst_case(step: Screen | Submit | Ask, opened: SessionOpened) -> Amounts | 
             price = next((one for one in opened.prices if one.model == step.model), None)
             if price is None:
                 return None
-            return price.of(len(step.prompt.encode()), step.most_tokens) + Amounts(wall_ms=step.wait_ms or ANSWER_MS)
+            return price.of(len(step.prompt.encode()) + len(step.image or ""), step.most_tokens) + Amounts(
+                wall_ms=step.wait_ms or ANSWER_MS
+            )
