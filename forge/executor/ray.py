@@ -9,6 +9,7 @@ import ipaddress
 import logging
 import os
 import queue
+import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,8 @@ from forge.platforms.cuda import choose, devices
 SCHEME = "ray"
 CONNECT_S = 30.0
 """Time in which a cluster must take a connection in, in seconds; otherwise it counts as out of reach."""
+ANSWER_S = 10.0
+"""Time in which a program at a cluster's address must take a plain connection, in seconds."""
 STRANGER = """
 import ray, sys
 ray.init(address=sys.argv[1], log_to_driver=False, logging_level="CRITICAL")
@@ -126,6 +129,18 @@ def _takes_in_anyone(cluster: str) -> bool:
     return done.returncode == 0
 
 
+def require_answer(cluster: str) -> None:
+    """Raise RemoteFailed unless a program listens at a cluster's address. Ray itself would try for minutes."""
+    host, _, port = cluster.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), ANSWER_S).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise RemoteFailed(
+            f"no Ray cluster answers at {cluster!r:.100} ({error}): expected HOST:PORT of its head node",
+            hint="ray status; this machine must be one of the cluster's nodes",
+        ) from error
+
+
 def _connected(cluster: str) -> Any:  # Any: Ray's package has no types that mypy reads
     """Connect this process to a cluster, once; raise EnvironmentUnfit without the package, RemoteFailed otherwise."""
     try:
@@ -136,6 +151,7 @@ def _connected(cluster: str) -> Any:  # Any: Ray's package has no types that myp
         ) from error
     if ray.is_initialized():
         return ray
+    require_answer(cluster)
     try:
         ray.init(address=cluster, log_to_driver=False, logging_level=logging.CRITICAL, namespace="forge")
     except _faults(ray) as error:

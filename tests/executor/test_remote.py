@@ -19,6 +19,7 @@ from forge.domain.verdict import Accepted, Rejected
 from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
 from forge.executor import Executor
 from forge.executor.local import LocalExecutor
+from forge.executor.ray import require_answer
 from forge.executor.remote import ssh
 from forge.executor.remote.answering import Answering, require_strong_enough
 from forge.executor.remote.calls import ANSWERS, CALLS, VERSION, AskJob, AskSite, Hello, Refusal, packed_answer
@@ -256,6 +257,14 @@ def test_what_is_at_work_ends_with_the_connection() -> None:
 def test_what_is_no_address_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="expected ssh://"):
         ssh_command(address)
+
+
+@pytest.mark.parametrize("cluster", ["127.0.0.1:9", "127.0.0.1", "auto", "127.0.0.1:x", "127.0.0.1:99999999"])
+def test_a_cluster_that_does_not_answer_is_one_clear_error(cluster: str) -> None:
+    with pytest.raises(RemoteFailed, match="no Ray cluster answers") as failed:
+        require_answer(cluster)
+    assert failed.value.exit_status == 3
+    assert failed.value.hint
 
 
 def test_an_address_becomes_a_command_without_a_shell_here() -> None:
