@@ -151,7 +151,8 @@ class LanguageModel:
         settings = ModelSettings(max_tokens=step.most_tokens, extra_headers={"X-Request-Id": request_id})
         if step.temperature is not None:
             settings["temperature"] = step.temperature
-        said: list[Any] = [step.prompt, *([_picture(step.image)] if step.image is not None else [])]
+        # plain text stays plain text on the wire: small servers know no list of parts
+        said: Any = step.prompt if step.image is None else [step.prompt, _picture(step.image)]
         messages, size = [ModelRequest(parts=[UserPromptPart(content=said)])], 0
         async with self._client() as client:
             try:
