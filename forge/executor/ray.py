@@ -237,7 +237,11 @@ class RayConnection:
             greeting: bytes = self._ray.get(self._actor.hello.remote(), timeout=SILENT_S)
         except _faults(self._ray) as error:
             self.close()
-            raise RemoteFailed(f"{self.name} started no worker: {_first_line(error)}") from error
+            raised = (str(error).strip().splitlines() or [""])[-1]  # what the worker itself raised there
+            raise RemoteFailed(
+                f"{self.name} started no worker: {_first_line(error)} {raised:.300}",
+                hint="forge doctor --ray HOST:PORT",
+            ) from error
         return greeting
 
     def _next(self, messages: Any) -> Frame:

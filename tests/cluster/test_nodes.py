@@ -60,6 +60,12 @@ def test_what_is_no_answer_is_one_clear_error(
         RemoteExecutor(other).site(Policy())
 
 
+def test_a_gpu_that_a_node_does_not_have_is_one_clear_error(cluster: Any) -> None:
+    place = parse_address(f"{places_of(cluster.address, plain_network=True)[0]}/0")
+    with pytest.raises(RemoteFailed, match=r"started no worker: .*this node has no GPU '0'"):
+        RemoteExecutor(RayConnection(place)).site(Policy())
+
+
 def test_a_node_that_is_lost_gives_no_verdict(cluster: Any) -> None:
     lost = cluster.add_node(num_cpus=1)
     places = set(places_of(cluster.address, plain_network=True))
