@@ -6,7 +6,6 @@ candidate in every round, so a benchmark costs about the same, however many cont
 """
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 
@@ -14,7 +13,6 @@ from forge.contenders.discovery import ContenderCatalogue
 from forge.domain.contender import ContenderFailed, ContenderStanding, MeasuredInFull, ScreenedOut
 from forge.domain.input_kind import InputKind
 from forge.domain.verdict import Reason
-from forge.lab.baselines import baseline_program, compiled_folder
 from forge.lab.calls.load import loaded
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.contenders.guests import contender_folder, contender_program
@@ -23,7 +21,6 @@ from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.parallel import parallel_map
 from forge.lab.timing.screening_windows import times_ns
-from forge.lab.timing.timed_guest import compile_baselines
 from forge.sandbox.stage import Stage
 
 MOST_IN_FULL = 2
@@ -105,12 +102,9 @@ def screen(job: Job, catalogue: ContenderCatalogue, *, progress: Progress) -> Co
         progress(f"contenders: {len(present)} installed of {len(present) + len(absent)}")
         opened = [stack.enter_context(ExitStack()) for _ in present]
         serial = 1 if job.runner.leaves_host_idle else len(present)
-        with _compiling_beside(job):
-            examined = parallel_map(
-                lambda one: _examined(one[0], job, one[1]),
-                list(zip(opened, present, strict=True)),
-                serial_up_to=serial,
-            )
+        examined = parallel_map(
+            lambda one: _examined(one[0], job, one[1]), list(zip(opened, present, strict=True)), serial_up_to=serial
+        )
         answering = [
             (contender, kernel)
             for contender, kernel in zip(present, examined, strict=True)
@@ -131,22 +125,6 @@ def screen(job: Job, catalogue: ContenderCatalogue, *, progress: Progress) -> Co
     ]
     ranked = sorted((one for one in present if one.name in right), key=lambda one: (right[one.name], one.name))
     return ContenderScreening(tuple(ranked), chosen, (*standings, *absent))
-
-
-@contextmanager
-def _compiling_beside(job: Job) -> Iterator[None]:
-    """Compile a GPU's baselines meanwhile, since the host's processors mostly wait; raise EnvironmentUnfit."""
-    if not job.runner.leaves_host_idle:
-        yield
-        return
-    stage = Stage(baseline_program(job, compiled_folder(job)), job.isolation)
-    try:
-        with ThreadPoolExecutor(1) as pool:
-            compiling = pool.submit(compile_baselines, job, stage)
-            yield
-            compiling.result()
-    finally:
-        stage.remove()
 
 
 def fastest(times_ns: dict[str, float]) -> frozenset[str]:
