@@ -26,6 +26,7 @@ MAY_NAME_TRIALS = (
     "lab/screen/",
     "executor/",
     "app/search_demo.py",
+    "app/left_out.py",  # what one machine recorded, trials too, left out of an answer
     "app/trials.py",
     "app/session",
     "app/solve/",  # hands drafts in; gates and clock say what becomes of them

@@ -122,7 +122,7 @@ def test_what_the_system_refuses_there_is_no_verdict() -> None:
         (b"", "", "ended the connection"),
         (HELLO[:-3], "", "in the middle of a message"),
         (HELLO, "", "broke|ended the connection"),
-        (HELLO + b"\x04" + (2**30).to_bytes(8), "", "1073741824 bytes"),
+        (HELLO + b"\x04" + (2**30).to_bytes(8), ASKED, "1073741824 bytes"),
         (HELLO + packed(Frame("answer", b'[{"environment": 3}]')), ASKED, "isn't in its form"),
         (HELLO + packed(Frame("refusal", b"[]")), ASKED, "isn't in its form"),
         (HELLO + HELLO, ASKED, "hello in place of an answer"),

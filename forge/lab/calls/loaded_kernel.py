@@ -182,7 +182,7 @@ class LoadedKernel:
             return_inputs=placement.return_inputs or bool(self.operation.updates),
             still=self.operation.still,
             weights=self.operation.weights,
-            apart=self.operation.own is None,
+            apart=self.definition.outputs_apart,
         )
         self._laid_out = wanted if isinstance(answer, Returned) else None
         return answer if isinstance(answer, Refused) else None

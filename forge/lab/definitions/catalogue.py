@@ -29,6 +29,7 @@ class Catalogue:
     declares: frozenset[Declaration] = frozenset(get_args(Declaration))
     runs_here: bool = True
     allows_libraries: bool = False
+    outputs_apart: bool = True
     wrap: Literal["none", "module"] = "none"
     files: Mapping[str, bytes] = field(default_factory=dict)
     state_names: tuple[str, ...] = ()

@@ -36,6 +36,10 @@ class Definition(Protocol):
         """Whether a candidate may call any library, as the reference may."""
 
     @property
+    def outputs_apart(self) -> bool:
+        """Whether each output must have memory of its own; results of a reference file may share theirs."""
+
+    @property
     def wrap(self) -> Literal["none", "module"]:
         """Way in which a candidate's entry point is called: directly, or as a contract describes."""
 

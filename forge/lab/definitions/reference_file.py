@@ -38,6 +38,7 @@ class ReferenceFile:
     declares: frozenset[Declaration] = frozenset()
     runs_here: bool = False
     allows_libraries: bool = True
+    outputs_apart: bool = False
     wrap: Literal["none", "module"] = "module"
 
     @property

@@ -46,7 +46,7 @@ def changed(graph: Graph, node: GraphNode, **fields: object) -> Graph:
 
 def wrongs(graph: Graph) -> Iterator[Wrong]:
     """Swapped operands, a lost residual, another type, another constant."""
-    known = graph.by_name()
+    known = {node.name: node for node in graph.nodes}
     for node in graph.calls:
         operands = [one for one in node.args if isinstance(one, list) and one[0] == "node"]
         name = node.op.split(".")[1] if "." in node.op else node.op
@@ -61,7 +61,7 @@ def wrongs(graph: Graph) -> Iterator[Wrong]:
                 other = ["float", (2 * float.fromhex(one[1]) + 1).hex()]
                 yield Wrong(f"{node.name}: constant", changed(graph, node, args=with_at(node.args, place, other)))
         if name in ("relu", "gelu", "tanh", "sigmoid"):
-            first = graph.by_name()[operands[0][1]]
+            first = known[operands[0][1]]
             halved = ["node", f"{node.name}_half"]
             half = node.model_copy(
                 update={
