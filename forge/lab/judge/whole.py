@@ -38,7 +38,7 @@ def judge_exact(got: torch.Tensor, expected: Exact) -> JudgedOutput:
 
 
 def _permitted(count: int) -> int:
-    """Return how many of so many elements may differ where a rounding decides: one in a hundred, and one of fewer."""
+    """Return the number of elements that may differ where a rounding decides: one in a hundred, and at least one."""
     return max(1, math.floor((1 - EQUAL_SHARE) * count))
 
 
