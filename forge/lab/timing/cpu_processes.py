@@ -138,7 +138,7 @@ class GuestFactory:
         """List the processes to start, with one side each, since another loaded side slows a process down.
 
         On a CPU the harness is a release without calls, in a process of its own: in the baseline's process it would
-        touch the inputs once more than in the control's, and the baseline read up to 5 % faster than its control. On
+        touch the inputs once more than in the control's, and the baseline read 5 to 20 % faster than its control. On
         a GPU it is a function in both processes of the control's baseline.
         """
         job = self._job
