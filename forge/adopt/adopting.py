@@ -10,7 +10,7 @@ from forge.adopt.advice import Advice, Build, advise
 from forge.adopt.deciding import BACKENDS, Backend, Decider
 from forge.adopt.described import OperationForm, parse_described
 from forge.adopt.operation import NAMESPACE, AdoptedOperation
-from forge.adopt.plan_function import import_launcher
+from forge.adopt.plan_function import prepare_launcher
 from forge.adopt.ranks import is_one_of_several, require_same_generation
 from forge.adopt.reference import load_reference, require_signature
 from forge.adopt.refusal import WhyNot
@@ -66,7 +66,7 @@ class Adopted:
                 breached=self._breached,
             )
         if "plan" in self.settings.backends:
-            import_launcher()
+            prepare_launcher()
         self._library = torch.library.Library(NAMESPACE, "FRAGMENT")
         for operation in self.operations.values():
             operation.register(self._library, transparent=self.settings.mode == "transparent")

@@ -1,6 +1,6 @@
 """A promoted launch plan, read by digest and checked again, in the form that its launcher takes.
 
-The launcher is the one that timed the plan (`forge.guest.plan_launcher`): the same code sets buffers, order and
+The launcher is the one that timed the plan (`forge/guest/plan_launcher.py`): the same code sets buffers, order and
 arguments. A plan that can't be replayed faithfully is refused here, before any of its code is loaded.
 """
 

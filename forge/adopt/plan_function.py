@@ -1,7 +1,11 @@
 """Calls a launch plan on one GPU: no code of the kernel's author runs in the process, and no compiler."""
 
+import importlib.util
 from contextlib import suppress
+from functools import cache
+from pathlib import Path
 from threading import Lock, local
+from types import ModuleType
 from typing import TYPE_CHECKING
 
 from forge.errors import EnvironmentUnfit, LoadRefused
@@ -12,10 +16,25 @@ if TYPE_CHECKING:
     from forge.adopt.plan import LoadablePlan
 
 
-def import_launcher() -> None:
-    """Import the launcher, if what it needs is here, so that no first call waits for that."""
+LAUNCHER_FILE = Path(__file__).parents[1] / "guest" / "plan_launcher.py"
+"""Path of the launcher that timed the plans. It is guest code, which no package imports, so it is loaded by path."""
+
+
+def prepare_launcher() -> None:
+    """Load the launcher, if what it needs is here, so that no first call waits for that."""
     with suppress(ImportError):
-        import forge.guest.plan_launcher  # noqa: F401
+        _launcher()
+
+
+@cache
+def _launcher() -> ModuleType:
+    """Load the launcher's file once per process; raise ImportError without torch or cuda-bindings."""
+    spec = importlib.util.spec_from_file_location("forge_plan_launcher", LAUNCHER_FILE)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"this Python has no loader for {str(LAUNCHER_FILE)!r}: expected CPython's importlib")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 class DevicePlan:
@@ -26,7 +45,7 @@ class DevicePlan:
         import torch
 
         try:
-            from forge.guest.plan_launcher import LaunchError, PlanFunction
+            launcher = _launcher()
         except ImportError as error:
             raise EnvironmentUnfit(
                 f"the launch plan of {kernel_id!r} needs the package cuda-bindings: {error}; install it, or leave "
@@ -34,8 +53,8 @@ class DevicePlan:
             ) from error
         try:
             with torch.cuda.device(index):
-                self._plan = PlanFunction(plan.launcher, plan.cubins)
-        except LaunchError as error:
+                self._plan = launcher.PlanFunction(plan.launcher, plan.cubins)
+        except launcher.LaunchError as error:
             raise LoadRefused(f"the driver doesn't take the launch plan of {kernel_id!r}: {error}") from error
         self._count = len(plan.launcher["inputs"])
         self._several = len(plan.launcher["outputs"])
@@ -58,8 +77,7 @@ class DevicePlan:
         """Make torch's context current in a thread that hasn't used the GPU yet: the driver asks for one."""
         from cuda.bindings import driver  # type: ignore[import-not-found]  # there only where a GPU is
 
-        from forge.guest.plan_launcher import checked
-
+        checked = _launcher().checked
         device = checked(driver.cuDeviceGet(self._index))
         checked(driver.cuCtxSetCurrent(checked(driver.cuDevicePrimaryCtxRetain(device))))
         self._bound.context = True

@@ -33,7 +33,7 @@ from forge.sandbox.stage import MODEL, Program, Stage
 SIDES = ("own", "adopted", "control")
 REPLY_BYTES = 1 << 20
 """Largest reply of a guest, in bytes: a report has some hundred lines."""
-LIBRARY = ("__init__.py", "errors.py", "lookup", "proof", "adopt", "guest/__init__.py", "guest/plan_launcher.py")
+LIBRARY = ("__init__.py", "errors.py", "lookup", "proof", "adopt", "guest/plan_launcher.py")
 """What a program needs of Forge to adopt kernels."""
 PUBLISHED = ("current.json", "lookup-*.json", "ops", "kernels")
 PLACE = "/model"

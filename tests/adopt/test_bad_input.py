@@ -2,11 +2,14 @@
 
 import json
 import shutil
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import torch
 
+import forge
 from forge.adopt import adopt
 from forge.domain.digest import canonical, sha256
 from forge.errors import BlobCorrupt, EnvironmentUnfit, IntegrityError, UnknownName, UsageError, WorkspaceNotFound
@@ -183,3 +186,15 @@ def test_a_plan_on_a_machine_without_cuda_bindings_is_refused_with_the_next_step
     launcher = {"inputs": [], "outputs": [], "steps": [], "workspaces": [], "scalars": []}
     with pytest.raises(EnvironmentUnfit, match="needs the package cuda-bindings"):
         DevicePlan(LoadablePlan(launcher, {}, (), 256), "a_kernel_v1", 0)
+
+
+def test_the_launcher_that_timed_the_plans_is_loaded_from_its_file_and_no_package_imports_it(monkeypatch):
+    from forge.adopt import plan_function
+
+    bindings = ModuleType("cuda.bindings")
+    bindings.driver = ModuleType("cuda.bindings.driver")  # type: ignore[attr-defined]  # stands for the GPU's driver
+    monkeypatch.setitem(sys.modules, "cuda.bindings", bindings)
+    monkeypatch.setitem(sys.modules, "forge.guest.plan_launcher", None)
+    launcher = plan_function._launcher.__wrapped__()
+    assert launcher.__file__ == str(Path(forge.__file__).with_name("guest") / "plan_launcher.py")
+    assert {"PlanFunction", "LaunchError", "checked"} <= vars(launcher).keys()
