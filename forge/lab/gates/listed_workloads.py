@@ -1,8 +1,11 @@
 """Asks at the operation's listed workloads, since a kernel may be correct at the public one alone.
 
-If drawing and judging many rows takes long, the rows repeat a few drawn ones. The judged rows are then chosen at
-random.
+If drawing and judging many rows takes long, the rows repeat a few drawn ones. Those are judged, and every other row
+is compared with its copy among them. Rows that differ from their copies are judged as well, as many as are quickly
+judged.
 """
+
+from __future__ import annotations
 
 import math
 from collections.abc import Mapping
@@ -10,13 +13,14 @@ from collections.abc import Mapping
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.large_offsets import only_rows, repeated, rows_stand_for_all
+from forge.lab.observed import Observed
 
 JUDGED_ELEMENTS = 2**21
 """Number of elements in all operands up to which every row is drawn and judged."""
 ROWS_DRAWN = (127, 13, 5)
 """Numbers of rows that may be drawn, all prime; the first one that is drawn quickly is used."""
 ROWS_JUDGED = 24
-"""Number of rows that are judged at random, besides the first two and the last two."""
+"""Number of rows judged at random among those that differ from their copies, besides the last two rows."""
 
 
 def ask(kernel: LoadedKernel) -> str | Failed:
@@ -53,9 +57,24 @@ def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None
     observed = kernel.call([repeated(kernel, dict(shape), drawn)])
     if isinstance(observed, Failed):
         return observed
-    first_and_last = {0, min(1, count - 1), max(0, count - 2), count - 1}
-    chosen = sorted(first_and_last | {kernel.rng.randrange(count) for _ in range(min(ROWS_JUDGED, count))})
+    unlike = _rows_unlike_their_copies(kernel, observed[0], drawn)
+    others = kernel.rng.sample(unlike, min(ROWS_JUDGED, len(unlike)))
+    chosen = sorted({*range(drawn), max(0, count - 2), count - 1, *others})
     return kernel.judge(only_rows(kernel, observed[0], chosen))[1]
+
+
+def _rows_unlike_their_copies(kernel: LoadedKernel, observed: Observed, drawn: int) -> list[int]:
+    """Return the rows whose answers differ in a bit from the answer to the same row among the first `drawn` ones."""
+    import torch
+
+    operation, count = kernel.operation, observed.case.shape[kernel.operation.row_axis]
+    copies, unlike = torch.arange(count) % drawn, torch.zeros(count, dtype=torch.bool)
+    for spec, output in zip(operation.outputs, observed.outputs, strict=True):
+        if operation.row_axis in spec.axes:
+            by_row = output.movedim(spec.axes.index(operation.row_axis), 0).reshape(count, -1)
+            answers = by_row.contiguous().view(torch.uint8)
+            unlike |= (answers != answers[copies]).any(dim=1)
+    return [int(row) for row in unlike.nonzero().flatten()]
 
 
 def _elements(kernel: LoadedKernel, shape: Mapping[str, int]) -> int:

@@ -21,6 +21,11 @@ from forge.operations.operation import Operation
 EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
 """Sizes of the axis that is summed over, besides those drawn in each octave. A missing tail, mask or remainder loop
 shows at one of them."""
+MODEL_WIDTHS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192)
+"""Sizes of the axis that is summed over in published models, and powers of two. Kernels have code of their own for
+them, and no drawn size is likely to be one."""
+INTERPRETED_WIDTHS = 4
+"""Number of these widths, drawn at random, that an interpreter is asked, since it takes long for wide rows."""
 FREE_EDGES = (1, 2, 3, 7, 17, 31, 33, 65, 127, 129, 257, 1025)
 """Sizes of any other axis that may have tails, with few rows and a short sum. Some more are drawn up to
 `MOST_FREE`."""
@@ -48,9 +53,11 @@ MOST_CORNER = 2**24
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
 second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
-MANY_ROWS_RANGE, FEW_COLUMNS = (65_537, 70_000), 5
-"""Range of a number of rows, and the number of columns in such a shape. These rows exceed a 16-bit row number and a
-grid's second axis."""
+MANY_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 70_000), 5, 16
+"""Range of a number of rows, and two numbers of columns in such shapes. These rows exceed a 16-bit row number and a
+grid's second axis. Kernels often read the second width by other code than the first."""
+ALIGNMENT = 128
+"""Number of elements that divides one of the wide rows, since kernels often read such rows by other code."""
 LARGE_BYTES = 4 * 2**20
 """Size of the largest operand in bytes, if the public shape is smaller."""
 MOST_ELEMENTS = 2**20
@@ -152,7 +159,8 @@ def _edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return shapes at known edges of each axis, and at some drawn sizes of free axes."""
     rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
     small_rows = min(3, kernel.shape[rows])
-    by_reduced = [{**kernel.shape, rows: small_rows, reduced: size} for size in EDGES]
+    of_models = MODEL_WIDTHS if kernel.runner.takes_large_shapes else rng.sample(MODEL_WIDTHS, INTERPRETED_WIDTHS)
+    by_reduced = [{**kernel.shape, rows: small_rows, reduced: size} for size in (*EDGES, *of_models)]
     most = rows_within(kernel.operation, kernel.shape, MOST_ELEMENTS // kernel.shape[reduced])
     by_rows = [{**kernel.shape, rows: count} for count in ROWS if count <= most]
     few = {**kernel.shape, rows: small_rows, reduced: min(log_uniform(rng, *SHORT_SUM), kernel.shape[reduced])}
@@ -198,20 +206,21 @@ def wide_rows(operation: Operation) -> tuple[int, int]:
 
 
 def _large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with many rows, with a wide row, and with an operand of some MiB, as far as they can be drawn.
+    """Return shapes with many rows, with wide rows, and with an operand of some MiB, as far as they can be drawn.
 
-    Free axes are small in the first two. Then each free axis once gets the length that the rows had. An interpreter
+    Free axes are small in the first four. Then each free axis once gets the length that the rows had. An interpreter
     gets none of these shapes, since they take it minutes.
     """
     if not kernel.runner.takes_large_shapes:
         return []
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     wide = kernel.rng.randint(*wide_rows(kernel.operation))
+    aligned = of_class(kernel.rng, *wide_rows(kernel.operation), ALIGNMENT, 0)
     many = kernel.rng.randint(*MANY_ROWS_RANGE)
     narrow = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
     shapes = [
-        {**narrow, rows: many, reduced: FEW_COLUMNS},
-        _as_drawable(kernel, {**narrow, rows: 2, reduced: wide}),
+        *({**narrow, rows: many, reduced: columns} for columns in (FEW_COLUMNS, ALIGNED_COLUMNS)),
+        *(_as_drawable(kernel, {**narrow, rows: 2, reduced: width}) for width in (wide, aligned)),
         *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in kernel.operation.free_axes),
     ]
     row = math.prod({**kernel.shape, rows: 1}.values())
