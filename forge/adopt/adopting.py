@@ -28,7 +28,8 @@ Function = Callable[..., object]
 SWITCH = "FORGE_ADOPT"
 """Environment variable: `off` turns every call to the fallback."""
 ATTEMPTS = 5
-"""Number of times that the files under ops/ are read while another process publishes."""
+"""Number of times that the files under ops/ are read while another process publishes. A try fails only if a
+publication falls within it."""
 
 
 class Adopted:

@@ -13,7 +13,7 @@ from forge.ledger.chain import StoredRow
 PAYLOAD_LIMIT_BYTES = 16 * 1024
 """Largest payload in bytes. Larger data belongs into the blob store."""
 NAMES_AT_ONCE = 100
-"""Number of keys or streams in one query."""
+"""Number of keys or streams in one query, far fewer than the 32,766 parameters that SQLite takes."""
 PAGE_ROWS = 500
 """Number of rows fetched at a time; a reader holds no transaction open between pages."""
 

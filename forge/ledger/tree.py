@@ -11,7 +11,8 @@ from forge.ledger.merkle import complete_root, consistency_proof, inclusion_proo
 from forge.ledger.statements import INSERT_NODE, SELECT_LEAVES, SELECT_NODE_COUNT, SELECT_NODES
 
 STRIDE = 4
-"""Distance between two stored levels."""
+"""Distance between two stored levels. With four, the stored nodes are a fifteenth of the events, and a subtree is
+derived from at most 16 of them."""
 WIDTH = 1 << STRIDE
 """Number of nodes of one stored level under a node of the next."""
 _SUBTREES_AT_ONCE = 1024

@@ -36,7 +36,8 @@ BUDGET_S = 5.0
 REPLY_S = 2.0
 """Seconds to wait for the answer to a smaller question; one that takes longer isn't a better counterexample."""
 EXAMPLES = 300
-"""Number of questions of a search, at most."""
+"""Number of questions of a search, at most. Chosen; `BUDGET_S` bounds the search's time, whatever its questions
+cost."""
 SHRINKABLE: frozenset[ReasonCode] = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE"})
 """Reason codes whose counterexamples can be made smaller."""
 Style = Literal["zeros", "ones", "one nonzero", "small integers", "drawn"]

@@ -10,7 +10,7 @@ from forge.lab.gates.gate import Gate
 from forge.lab.observed import Observed
 
 RUNS = 10
-"""Number of times the same question is asked."""
+"""Number of times the same question is asked. An error in one run of four is missed with a chance of 0.75^10, 6 %."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
     import torch
 
 DRAWS = 16384
-"""Number of draws from one row."""
+"""Number of draws from one row. Each of 128 positions is then expected 128 times on average."""
 POSITIONS = 128
 """Width of the row, at most. In a row this short most positions are expected often enough to be counted on their
 own."""
 FALSE_ALARM = 1e-9
 """Probability that an honest kernel is refused, for each row that is asked."""
 ROWS_ASKED = 2
-"""Number of rows whose draws are counted."""
+"""Number of rows whose draws are counted. Chosen; each costs a call of `DRAWS` rows."""
 ROWS_AT_EXTREMES = 64
-"""Number of different rows that are drawn with the largest and the smallest random number."""
+"""Number of different rows that are drawn with the largest and the smallest random number, half of them with each."""
 LARGEST_BELOW_ONE = 1 - 2.0**-24
 """Largest fp32 number below one."""
 THRESHOLD = f"counts no further from the distribution than chance brings them in all but one of {1 / FALSE_ALARM:.0e}"

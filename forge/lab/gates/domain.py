@@ -32,7 +32,8 @@ SHAPES_OF_EACH_KIND = 2
 """Number of shapes outside, of those that are answered rightly, at which each kind of values is asked, at most. An
 interpreter is asked at one."""
 AGAIN_INSIDE = 8
-"""Number of shapes inside that are asked after an exception, at most, besides the public one."""
+"""Number of shapes inside that are asked after an exception, at most, besides the public one. Chosen; each costs a
+call."""
 LAYOUTS: tuple[ClaimableLayout, ...] = ("strided_rows", "transposed")
 """Layouts that are asked if the domain has a closed list without them."""
 KEPT: frozenset[ReasonCode] = frozenset({"TAMPERING", "SANDBOX_VIOLATION", "RESOURCE_ABUSE", "TIMEOUT"})

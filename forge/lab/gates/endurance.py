@@ -31,11 +31,14 @@ FIRST_RELEASES = 8
 """Number of first releases. The fastest release so far tells how long a call takes, as the fixed cost of a longer one
 counts less. Waiting for a processor doesn't count, so a busy machine allows as many calls."""
 MOST_CALLS = 4096
-"""Number of calls in a later release, at most. Each release has new contents."""
+"""Number of calls in a later release, at most. Each release has new contents, so that 65,537 calls have at least 16
+of them."""
 MOST_S = 4.0
-"""Time of all calls together in seconds, at most."""
+"""Time of all calls together in seconds, at most. Kernels of up to 61 us a call are then asked 65,537 times. Chosen;
+a larger value costs as much time in each verification of a slower kernel."""
 MOST_BYTES = 2**24
-"""Size of all outputs of one release in bytes, at most."""
+"""Size of all outputs of one release in bytes, at most. It bounds what the arena holds and what the host reads
+back."""
 ROWS, WIDTHS = 2, (8, 24)
 """Number of rows of the operands, and the range from which their width is drawn."""
 THRESHOLD = "1 x the bound, every answer of the row"

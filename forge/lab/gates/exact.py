@@ -11,7 +11,8 @@ from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size
 
 DRAWS = 3
-"""Number of draws at the public shape."""
+"""Number of draws at the public shape. An error in one draw of two is missed with a chance of 1/8; each further draw
+costs a call."""
 ROWS, WIDTHS = (5, 9), (513, 1535)
 """Ranges from which the number of rows and the odd width of one more draw are drawn at random."""
 

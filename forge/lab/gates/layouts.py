@@ -23,7 +23,8 @@ from forge.lab.inputs.shape_budget import rows_within
 from forge.lab.observed import Case
 
 ELEMENTS_IN = (1, 2, 4, 8)
-"""Offsets of an input in its storage, in elements."""
+"""Offsets of an input in its storage, in elements. Different powers of two tell a kernel that needs 16 or 32 bytes
+from one that checks for less."""
 ALIGNED_WIDTHS, ODD_WIDTHS, ONE_ROW_WIDTHS = (32, 256), (17, 99), (3, 13)
 """Ranges from which widths are drawn at random: multiples of 16 and odd widths for several rows, odd widths for one
 row."""

@@ -20,7 +20,8 @@ from forge.operations.operation import Expectation
 KINDS: tuple[InputKind, ...] = ("normal", "uniform")
 """Kinds of values that the gate asks."""
 DRAWS = 3
-"""Number of draws of each kind of values."""
+"""Number of draws of each kind of values. An error in one draw of two is missed with a chance of 1/8; each further
+draw costs a call."""
 MOST_ROWS, FEWEST_ROWS = 64, 16
 """Number of rows whose errors are taken together, at most and at least."""
 MOST_ELEMENTS = 2**18

@@ -20,7 +20,8 @@ remaining bits give a number to 2^-7 or less precisely."""
 COARSEST = 3
 """Number of powers of two between the finest and the coarsest step."""
 MOST_TRIES = 16
-"""Number of random tries to find two elements that differ."""
+"""Number of random tries to find two elements that differ. In rows that are 95 % zeros, they succeed in 81 % of
+cases; otherwise the first element is swapped."""
 
 
 def swap_in_row(case: Case, position: int, rng: random.Random) -> Case:

@@ -36,7 +36,8 @@ PATTERNS: tuple[Pattern, ...] = ("plain", *END_KINDS)
 KEPT_ANSWERS = 4
 """Number of remembered answers, since one judgement asks for the same one several times."""
 SAME_ANSWER = 1e-5
-"""Distance between two answers to one question, over the root mean square, up to which they are one answer."""
+"""Distance between two answers to one question, over the root mean square, up to which they are one answer. Another
+order of summation in fp32 may make such a difference."""
 
 
 class Answers:

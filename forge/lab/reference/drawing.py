@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     import torch
 
 STATES = 3
-"""Number of initialisations around which the weights of a judgement are drawn."""
+"""Number of initialisations around which the weights of a judgement are drawn. Chosen; each is computed once and kept
+in memory."""
 Tensors = tuple["torch.Tensor", ...]
 
 

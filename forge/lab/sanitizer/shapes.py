@@ -6,7 +6,7 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.gates.sizes import other_shapes
 
 REDUCED = (1, 3, 16, 17, 33, 257, 1023)
-"""Widths that are asked."""
+"""Widths that are asked: one, and odd sizes or neighbours of powers of two, at which a missing mask or tail shows."""
 ROWS = (1, 3, 8)
 """Numbers of rows that are asked."""
 MOST_HELD_OUT = 2

@@ -39,7 +39,8 @@ from forge.sandbox.reply import Returned
 from forge.sandbox.session import Window
 
 WARM_UP_WINDOWS = 4
-"""Number of windows of each side before the first round."""
+"""Number of windows of each side before the first round. Chosen; each costs a window of every side in every process
+pair."""
 JUDGED_SHARE = 0.5
 """Share of the candidate's timed windows that are judged, by one set each. The host chooses both at random. Device
 code can't know which ones, so it can't be correct only there. One set in each of many windows finds more than many
@@ -59,7 +60,8 @@ HARD_DRAWN = 16
 _SLOPE_WINDOWS = 3
 """Number of windows for each of the two numbers of replays."""
 _SLOPE_NS = 30_000_000
-"""Nanoseconds of work by which the longer of the two windows exceeds the shorter one."""
+"""Nanoseconds of work by which the longer of the two windows exceeds the shorter one. Three per cent of it, which the
+clocks may differ by, are 0.9 ms."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -50,7 +50,7 @@ HARD_SHARE = 0.25
 RETAINED = 4
 """Number of outputs kept at once after a candidate was timed. One buffer for all calls shows in two outputs."""
 WARM_UP_ROUNDS = 2
-"""Number of rounds before those that count."""
+"""Number of rounds before those that count. Chosen; each costs a round of every side in every process pair."""
 MOST_ROUNDS_FACTOR = 4
 """Number of rounds, at most, as a multiple of the policy's rounds. More than those are made only while the control is
 noisy."""
