@@ -11,9 +11,11 @@ from typing import cast
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
 
 from starlette.datastructures import MutableHeaders
+from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from forge.errors import RequestRefused
+from forge.web.pages.signing_in import COOKIE
 from forge.web.problems import of_error
 from forge.web.rates import Rate
 
@@ -94,7 +96,7 @@ class Guard:
 
     def _require_rate(self, scope: Scope, headers: dict[str, str]) -> None:
         client = scope.get("client") or ("",)
-        caller = headers.get("authorization") or headers.get("cookie") or client[0]
+        caller = _credential(headers) or client[0]
         is_tool = scope["path"] == TOOLS_PATH  # a call of a tool is a POST, also if it only reads
         rate = self.reads if scope["method"] in SAFE or is_tool else self.writes
         if not rate.take(caller):
@@ -162,6 +164,14 @@ def _require_size(scope: Scope, headers: dict[str, str]) -> None:
     length = headers.get("content-length", "0")
     if not (length.isascii() and length.isdecimal()) or int(length[:20]) > LARGEST_BODY:
         raise _too_large()
+
+
+def _credential(headers: dict[str, str]) -> str:
+    """Return the token that a request gives; its spelling, and what else is in the headers, make no other caller."""
+    given = headers.get("authorization")
+    if given is not None:
+        return given.strip().partition(" ")[2].strip()
+    return cookie_parser(headers.get("cookie", "")).get(COOKIE, "")
 
 
 def _pairs(query: bytes) -> list[tuple[str, str]]:

@@ -37,6 +37,16 @@ def test_a_caller_that_floods_is_told_to_wait_and_others_are_not(server: Served)
     assert server.get("/state").status_code == 200
 
 
+@pytest.mark.parametrize("header", ["authorization", "cookie"])
+def test_another_spelling_of_a_token_is_no_other_caller(header: str) -> None:
+    spelt = {
+        "authorization": ("Bearer forge_x", "bearer  forge_x", "BEARER forge_x "),
+        "cookie": ("forge_token=forge_x", "a=1; forge_token=forge_x", "forge_token=forge_x; b=2"),
+    }[header]
+    assert {guard._credential({header: one}) for one in spelt} == {"forge_x"}
+    assert guard._credential({"cookie": "a=1"}) == ""
+
+
 def test_a_bucket_fills_with_time_and_only_so_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     at = [0.0]
     monkeypatch.setattr("forge.web.rates.time.monotonic", lambda: at[0])
