@@ -22,7 +22,8 @@ ENTRY = "forge"
 """Name of the entry in a client's configuration."""
 SKILL = "forge-kernels"
 LARGEST_CONFIGURATION = 1 << 20
-"""Largest configuration of a client that is read, in bytes."""
+"""Largest configuration of a client that is read, in bytes. Chosen; it bounds the memory that another program's file
+can take."""
 Document = dict[str, Any]  # Any: a JSON document
 
 

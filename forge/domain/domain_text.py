@@ -27,7 +27,7 @@ _LAYOUTS = re.compile(r"layouts\s+in\s+([a-z_]+(?:\s*\|\s*[a-z_]+)*)")
 _ALIGNMENT = re.compile(rf"alignment\s*==\s*({_NUMBER})")
 _OF_ONE_AXIS = ((_LEAST, "least"), (_MOST, "most"), (_MULTIPLE, "multiple_of"))
 TEXT_LIMIT = 2000
-"""Largest length of a domain's text, in characters."""
+"""Largest length of a domain's text, in characters. Chosen; it bounds what a candidate can make Forge parse."""
 
 
 def parse_domain(untrusted_text: str, axes: Collection[str]) -> KernelDomain:

@@ -17,7 +17,7 @@ from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 TEXT_LIMIT = 200
 """Longest text of an actor, an id or a key, in characters."""
 STREAM_LIMIT = 300
-"""Longest name of a stream, in characters."""
+"""Longest name of a stream, in characters: a category, and an id of up to `TEXT_LIMIT` characters."""
 
 
 class Batch(NamedTuple):

@@ -12,7 +12,7 @@ from forge.ledger.statements import INSERT_NODE, SELECT_LEAVES, SELECT_NODE_COUN
 
 STRIDE = 4
 """Distance between two stored levels. With four, the stored nodes are a fifteenth of the events, and a subtree is
-derived from at most 16 of them."""
+derived from at most 8 of them."""
 WIDTH = 1 << STRIDE
 """Number of nodes of one stored level under a node of the next."""
 _SUBTREES_AT_ONCE = 1024

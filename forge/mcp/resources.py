@@ -19,7 +19,7 @@ TEMPLATES = {
 PROMPT = "write_kernel"
 PROMPT_TEXT = "Write a kernel for a task of Forge, hand it in, and mend it until it is promoted or not worth more."
 LONGEST_ADDRESS = 400
-"""Largest length of an address, in characters."""
+"""Largest length of an address, in characters. A file's path in a run has at most 200 of them."""
 
 
 def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import torch
 
 CHOSEN = 8
-"""Number of positions that are returned for each row. Chosen; a larger value costs a kernel more comparisons."""
+"""Number of positions that are returned for each row. Chosen; it is part of the operation's contract."""
 BEYOND = 1e300
 """Number that replaces an infinity in comparisons of ranks, because inf - inf is NaN."""
 SUBNORMAL = 2.0**-126

@@ -30,7 +30,7 @@ class Placement:
     """Number of elements before each input in its storage, in the layout `offset`."""
     gaps: tuple[int, int] = (5, 0)
     """Numbers of elements after each row and of rows after each matrix of three axes, in the layout `strided_rows`.
-    Odd numbers of elements leave only the first row at an even address."""
+    Beside an even width, an odd number of elements puts every second row at an odd element."""
     only: str | None = None
     """Name of the one input that has the layout while the others are contiguous; None if all have it."""
     one_tensor: tuple[str, str] | None = None

@@ -21,7 +21,7 @@ from forge.lab.observed import Case
 OTHER_KINDS: tuple[InputKind, ...] = ("large", "zeros")
 """Kinds of values that come between the two calls, besides normal and special ones."""
 MOST_HELD_OUT = 2
-"""Number of held-out shapes that come between the two calls, at most."""
+"""Number of held-out shapes that come between the two calls, at most. Chosen; each costs a call."""
 OTHER_TYPE: DType = "bf16"
 """Default type of torch for the last call."""
 THRESHOLD = "the same answer before and after, within what rounding explains"

@@ -10,9 +10,9 @@ REDUCED = (1, 3, 16, 17, 33, 257, 1023)
 ROWS = (1, 3, 8)
 """Numbers of rows that are asked."""
 MOST_HELD_OUT = 2
-"""Number of held-out shapes that are asked, at most."""
+"""Number of held-out shapes that are asked, at most. Chosen; a call under a sanitizer costs many times the usual."""
 FREE_SIZES = (1, 17, 65)
-"""Sizes of a free axis that are asked."""
+"""Sizes of a free axis that are asked: one, and one more than 16 and 64, at which a missing mask or tail shows."""
 
 
 def watched_shapes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:

@@ -20,7 +20,8 @@ BETWEEN_PROCESSES = 0.02
 """Standard deviation of a log ratio between two processes of one kernel on a processor. A race on a processor has one
 process for each draft, whose windows don't show it."""
 MOST_BESIDE = 8
-"""Number of drafts that are prepared at once, at most, however many processors there are."""
+"""Number of drafts that are prepared at once, at most, however many processors there are. Each has guests of its own,
+which hold torch and an arena."""
 
 
 @dataclass(frozen=True, kw_only=True)
