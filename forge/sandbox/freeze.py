@@ -67,16 +67,17 @@ class FrozenGuest:
             for pid in fresh:
                 self._stop(pid)
             states = {pid: _states(pid) for pid in found - fresh}
-            moving = {pid for pid, threads in states.items() if not set(threads.values()) <= _STOPPED | _ENDED}
+            moving = {pid for pid, one in states.items() if not set(one.values()) <= _STOPPED | _ENDED}
             if not fresh and not moving:
-                alive = [thread for threads in states.values() for thread in threads if threads[thread] not in _ENDED]
-                self._ran = _run_times(alive)
-                if self._all_left(alive) and not moved(self._ran, _run_times(alive)):
+                threads = [thread for one in states.values() for thread in one]
+                alive = [thread for one in states.values() for thread in one if one[thread] not in _ENDED]
+                self._ran = _run_times(threads)
+                if self._all_left(alive) and self._complete(found) and self._ran == _run_times(threads):
                     self._before, self._times = self._times, _processor_times(alive)
                     return True
                 self._tells = self._tells and elapsed_s < _QUEUE_INFO_S
             if elapsed_s > _WATCHED_S:
-                now = _processor_times(thread for threads in states.values() for thread in threads)
+                now = _processor_times(thread for one in states.values() for thread in one)
                 watched = {**now, **watched}
                 self.stop_waited_ns = longest_wait_ns(watched, now)
             for pid in moving & self._held.keys():  # another process or its own timer continued it
@@ -84,6 +85,16 @@ class FrozenGuest:
             time.sleep(pause_s)
             pause_s = min(0.01, pause_s * 2 + 0.0001)
         return False
+
+    def _complete(self, found: set[int]) -> bool:
+        """Return whether a list that is read now holds the same processes, and all of them are still there.
+
+        The kernel may leave a process out of a list if another one leaves that list while it is read. An empty list
+        is complete only when PID 1 has ended too.
+        """
+        if not found:
+            return _has_ended(self._init_pid)
+        return descendants(self._init_pid) == found and all(map(_threads, found))
 
     def moved(self) -> str:
         """Return which threads have run since they were stopped, as text; empty if none."""
@@ -280,6 +291,14 @@ def _descends(pid: int, ancestor: int) -> bool:
         except OSError:
             return False
     return pid == ancestor
+
+
+def _has_ended(pid: int) -> bool:
+    """Return whether a process is gone or has ended. A failure to read raises OSError: it shows nothing."""
+    try:
+        return _stat(pid)[0].encode() in _ENDED
+    except (FileNotFoundError, ProcessLookupError):
+        return True
 
 
 def _stat(pid: int) -> list[str]:

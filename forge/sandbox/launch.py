@@ -29,7 +29,7 @@ from forge.sandbox.guest_entry.plan import Level
 from forge.sandbox.isolation import Walls, judge
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
-from forge.sandbox.memory import LOOK_S, Excess, held_bytes, watch
+from forge.sandbox.memory import LOOK_S, Excess, held_bytes, shows_memory, watch
 from forge.sandbox.processor import Work, WorkExcess
 from forge.sandbox.reports import Reports, Started, WallFailed
 from forge.sandbox.runtime import masked_paths, runtime_binds
@@ -50,6 +50,10 @@ _START_S = 30.0
 """Seconds that a guest may take to start."""
 _GRACE_S = 10.0
 """Seconds that a killed tree may take to end."""
+
+_READINGS, _READING_PAUSE_S = 100, 0.02
+"""Number of readings of a guest's memory before none is had, and the seconds between two: two seconds in all. A guest
+that ends is gone in less."""
 
 
 class Guest:
@@ -161,8 +165,18 @@ class Guest:
 
     @property
     def held_bytes(self) -> int:
-        """Memory of the guest's processes and its scratch in bytes; 0 if it has no namespace of its own."""
-        return held_bytes(self._init_pid, self._reports.scratch) if self._init_pid is not None else 0
+        """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it.
+
+        Raise EnvironmentUnfit if a machine that shows it gives no reading of a guest that lives.
+        """
+        if self._init_pid is None or not shows_memory():
+            return 0
+        for _ in range(_READINGS):
+            held = held_bytes(self._init_pid, self._reports.scratch)
+            if held or self._gone.is_set():
+                return held
+            time.sleep(_READING_PAUSE_S)
+        raise EnvironmentUnfit("the memory of a guest that lives couldn't be read: expected RssAnon above 0 in /proc")
 
     def thaw(self) -> None:
         """Continue the guest."""
@@ -338,6 +352,10 @@ def _spawn(channel: socket.socket, log_input: int, descriptors: tuple[int, ...])
 
 def _await_start(reports: Reports, log_end: int) -> None:
     match reports.await_start(_START_S):
+        case Started(parts=parts) if "pid_ns" in parts and not reports.knows_init:
+            raise EnvironmentUnfit(
+                "the guest started, and its PID 1 is unknown: it could be neither stopped nor read"
+            )
         case Started():
             return
         case WallFailed(step=step, errno=errno, detail=detail):

@@ -131,6 +131,11 @@ def held_bytes(root: int, scratch: int | None) -> int:
     return held + device_bytes(pids) + _scratch_bytes(scratch) if held else 0
 
 
+def shows_memory() -> bool:
+    """Return whether this system shows how much memory its processes hold, from what it shows of this one."""
+    return _field_bytes("RssAnon", _text(os.getpid(), "status")) > 0
+
+
 class Unwatched:
     """A tree whose memory isn't visible, since this system has no /proc."""
 

@@ -118,6 +118,11 @@ class Reports:
                         return pid if pid > 0 else None
         return None
 
+    @property
+    def knows_init(self) -> bool:
+        """Whether PID 1 of the guest's namespace has reported itself."""
+        return self._init is not None
+
     def kill_init(self) -> bool:
         """Kill PID 1 of the guest's namespace; return False if none is known."""
         with self._lock:

@@ -199,3 +199,16 @@ def test_waiting_for_a_processor_is_no_time_of_the_guests(now: Waited, undelayed
 )
 def test_a_stop_waits_as_long_as_the_thread_that_waits_longest(now: Waited, longest: int) -> None:
     assert longest_wait_ns({"7": (100, 20), "9": (5, 5)}, now) == longest
+
+
+def test_a_living_root_without_processes_below_it_is_never_still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that is empty for a moment once let a guest run on that was said to stand still."""
+    monkeypatch.setattr(freeze, "_PATIENCE_S", 0.05)
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", "import time; time.sleep(60)"]) as alone:
+        try:
+            assert not freeze.FrozenGuest(alone.pid).freeze()
+        finally:
+            alone.kill()
+        os.waitid(os.P_PID, alone.pid, os.WEXITED | os.WNOWAIT)
+        assert freeze.FrozenGuest(alone.pid).freeze()
+    assert freeze.FrozenGuest(alone.pid).freeze()

@@ -10,7 +10,7 @@ import sys
 
 from forge.sandbox.guest_entry import bubblewrap, descriptors, init, kernel, namespaces, privileges, supervisor
 from forge.sandbox.guest_entry.init import Become
-from forge.sandbox.guest_entry.plan import EntryPlan, send_descriptor, tell
+from forge.sandbox.guest_entry.plan import EntryPlan, tell
 
 
 def enter(channel: socket.socket, plan: EntryPlan, become: Become) -> None:
@@ -40,7 +40,6 @@ def _confined(plan: EntryPlan, channel: socket.socket, alarm: supervisor.Alarm, 
         os.close(write_end)
         signal.set_wakeup_fd(-1)
         init.run(plan, channel, read_end, become)
-    send_descriptor(channel, os.pidfd_open(child))
     descriptors.silence()
     descriptors.close_all_but(channel.fileno(), write_end, alarm.read_end, alarm.write_end)
     supervisor.outlive(child, alarm, plan.host_pid)

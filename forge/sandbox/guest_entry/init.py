@@ -25,12 +25,14 @@ Become = Callable[[EntryPlan, int], None]
 
 
 def run(plan: EntryPlan, channel: socket.socket, peer: int, become: Become, *, proc: int | None = None) -> NoReturn:
-    """Be PID 1.
+    """Be PID 1, and send the host this process, its scratch and the start, in this order.
 
-    `peer` is a pipe that hangs up when the supervisor dies; `proc` is the host's /proc if it isn't mounted.
+    One process sends all three: of two processes, a busy machine may let the second one send first. `peer` is a pipe
+    that hangs up when the supervisor dies; `proc` is the host's /proc if it isn't mounted.
     """
     try:
         _forget_signals()
+        send_descriptor(channel, os.pidfd_open(os.getpid()))
         parts = _confine(plan, peer, proc)
         send_descriptor(channel, os.open("/scratch", os.O_PATH | os.O_DIRECTORY), SCRATCH)
         main = start_guest(plan, become)

@@ -12,11 +12,11 @@ if not __package__:
     sys.path.append(os.path.realpath(__file__).rsplit("/", 4)[0])
 
 from forge.sandbox.guest_entry import init
-from forge.sandbox.guest_entry.plan import parse, send_descriptor
+from forge.sandbox.guest_entry.plan import parse
 
 
 def main() -> None:
-    """Report PID 1's process id to the host, and continue as PID 1."""
+    """Continue as PID 1."""
     channel = socket.socket(fileno=int(sys.argv[1]))
     channel.set_inheritable(False)
     peer, proc, orders = map(int, sys.argv[2:5])
@@ -24,7 +24,6 @@ def main() -> None:
         os.set_inheritable(descriptor, False)
     with os.fdopen(orders, "rb") as file:
         plan = parse(file.read())
-    send_descriptor(channel, os.pidfd_open(os.getpid()))
     init.run(plan, channel, peer, init.execute, proc=proc)
 
 
