@@ -11,25 +11,46 @@ import random
 import resource
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
+REFUSED = 1
+"""Exit status of a command whose answer is that nothing was found, or that something is wrong."""
 ROOT = Path(__file__).resolve().parent.parent
-KERNEL = "triton_softmax_h200_bf16_b4096_h4096_v1"
-SLOT = ["--op", "softmax", "--gpu", "h200", "--dtype", "bf16", "--shape", "batch=4096,hidden_size=4096"]
+KERNEL = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v3"
+SLOT = ["--op", "cross_entropy", "--gpu", "h200", "--dtype", "bf16"]
+SHAPE = ["--shape", "tokens=1024,vocab_size=32000"]
+TASK = "triton_softmax_h200_bf16_b16_h4096_0fa462bc"
 COMMANDS = (
-    *(["--help"], ["task", "create", "--help"], ["explain", "RUN_NOT_FOUND"]),
-    *(["lookup", *SLOT], ["lookup", *SLOT, "--nearest"], ["recommend", "--model", "llama3.1-8b"]),
-    *(["run", "list"], ["run", "show", "last"], ["run", "show", "last", "--log"], ["run", "diff", "last", "last-1"]),
-    *(["task", "list"], ["kernel", "list"], ["kernel", "show", KERNEL], ["kernel", "claims", KERNEL]),
-    *(["op", "list"], ["skill", "list"], ["skill", "search", "softmax"], ["notes", "softmax"]),
-    *(["ledger", "log", "--last", "20"], ["ledger", "verify"], ["audit", "leaderboard"], ["audit", "why", KERNEL]),
-    *(["token", "list"], ["agent", "list"], ["agent", "pack", "cpu"], ["work", "list"], ["doctor"]),
+    *(["--help"], ["task", "create", "--help"], ["explain", "RUN_NOT_FOUND"], ["completion", "bash"]),
+    *(["lookup", *SLOT, *SHAPE], ["lookup", *SLOT, *SHAPE, "--nearest"], ["recommend", "--model", "llama3.1-8b"]),
+    *(["run", "list"], ["run", "list", "--json"], ["run", "show", "last"], ["run", "show", "last", "--log"]),
+    *(["run", "diff", "last", "last-1"], ["run", "check", "last"], ["plan", "last"], ["prompt", "last"]),
+    *(["task", "list"], ["task", "list", "--json"], ["task", "show", TASK]),
+    *(["kernel", one, KERNEL] for one in ("show", "history", "claims")),
+    *(["kernel", "list"], ["op", "list"], ["op", "show", "softmax"], ["notes", "softmax"]),
+    *(["skill", "list"], ["skill", "search", "softmax"], ["skill", "show", "op.softmax"], ["lesson", "list"]),
+    *(["ledger", "log"], ["ledger", "log", "--last", "20"], ["ledger", "verify"], ["ledger", "imported"]),
+    *(["ledger", "prove", KERNEL], ["ledger", "key", "show"], ["claims", "check", str(ROOT / "README.md")]),
+    *(["audit", one] for one in ("leaderboard", "fast-p", "rejections", "claims", "effectiveness")),
+    *(["audit", one] for one in ("experiments", "regressions", "doubts", "invalidated", "replication", "stale")),
+    *(
+        ["audit", "roofline", "--gpu", "h200"],
+        ["audit", "why", KERNEL],
+        ["audit", "history", KERNEL],
+        ["audit", "views"],
+        ["audit", "sql", "SELECT 1"],
+    ),
+    *(["token", "list"], ["agent", "list"], ["agent", "pack", "cpu"], ["work", "list"]),
 )
 
 
-def milliseconds(arguments: list[str], environment: dict[str, str]) -> float:
+def milliseconds(arguments: list[str], environment: dict[str, str], folder: str) -> float:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run([sys.executable, *arguments], check=True, env=environment, capture_output=True)
+    command = [sys.executable, *arguments]
+    ended = subprocess.run(command, check=False, env=environment, cwd=folder, capture_output=True, text=True)
+    if ended.returncode not in (0, REFUSED):
+        raise SystemExit(f"{arguments} ended with {ended.returncode}: {ended.stderr}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return (after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime) * 1000
 
@@ -43,9 +64,10 @@ def main() -> None:
     environment = kept | {"FORGE_HOME": asked.home}
     starts = {"bare interpreter": ["-c", "pass"]} | {" ".join(one): ["-m", "forge", *one] for one in COMMANDS}
     taken: dict[str, list[float]] = {name: [] for name in starts}
-    for _ in range(asked.rounds + 1):  # the first round compiles what isn't compiled yet
-        for name in random.sample(list(starts), len(starts)):
-            taken[name].append(milliseconds(starts[name], environment))
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(asked.rounds + 1):  # the first round compiles what isn't compiled yet
+            for name in random.sample(list(starts), len(starts)):
+                taken[name].append(milliseconds(starts[name], environment, folder))
     for name, times in sorted(taken.items(), key=lambda one: min(one[1])):
         print(f"{min(times):8.0f} ms  {name}")
 

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from forge.app.sessions.opening import Means, SessionRequest, find_session, open_session, work_off
+from forge.app.sessions.finding import find_session
+from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.tasks import create_task
 from forge.app.workspace import Workspace
 from forge.authors.folders import FolderAuthor

@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from forge.app.known_tasks import find_task
 from forge.app.references import freeze_reference, infer_reference
 from forge.app.sessions.authors import AuthorSource, make_author
 from forge.app.sessions.judging import timing_of
@@ -28,7 +29,6 @@ from forge.app.sessions.opening import Means, SessionRequest, open_session, work
 from forge.app.solve.children import best_kernel, task_of_part
 from forge.app.solve.composing import judge_whole
 from forge.app.solve.taking_apart import TakenApart, take_apart
-from forge.app.tasks import find_task
 from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest

@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _answered_quickly(arguments: list[str]) -> bool:
-    """Answer what needs no parser: help, completion, a plain lookup or list; return False for all else."""
+    """Answer what needs no parser: help, completion, a plain lookup, list or audit; return False for all else."""
     if arguments in (["-h"], ["--help"], ["--version"]):
         from forge import __version__
         from forge.cli.index import help_text
@@ -58,6 +58,10 @@ def _answered_quickly(arguments: list[str]) -> bool:
         from forge.cli.quick_operations import quick_operation
 
         return quick_operation(arguments[1:])
+    if arguments[:1] == ["audit"]:
+        from forge.cli.quick_audit import quick_audit
+
+        return quick_audit(arguments[1:])
     if arguments[1:2] in (["list"], ["show"], ["log"]):
         from forge.cli.quick_lists import quick_list
 

@@ -10,6 +10,7 @@ import contextlib
 import json
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER
@@ -50,6 +51,24 @@ ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
 ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
 
 
+@dataclass(frozen=True)
+class TablesAtHead:
+    """The tables of `history.db`, where an audit asks for them (`audit.tables`)."""
+
+    connection: sqlite3.Connection
+    file: Path
+
+    @contextlib.contextmanager
+    def tables(self) -> Iterator[sqlite3.Connection]:
+        """Yield the tables, for reading."""
+        yield self.connection
+
+    @contextlib.contextmanager
+    def tables_file(self) -> Iterator[Path]:
+        """Yield the file of the tables."""
+        yield self.file
+
+
 class AtHead:
     """The tables and the ledger of a workspace, at the same event."""
 
@@ -57,6 +76,11 @@ class AtHead:
         self._home = home
         self._history = history
         self._ledger = ledger
+
+    @property
+    def publication(self) -> TablesAtHead:
+        """Return the tables as an audit asks for them."""
+        return TablesAtHead(self._history, self._home / REGISTRY_FOLDER / HISTORY_FILE)
 
     def runs(self) -> list[Data]:
         """Return every run's summary, as `app.runs.run_summary` does, oldest first."""

@@ -122,6 +122,8 @@ def _promotion(workspace: Workspace, kernel_id: str) -> Recorded[KernelPromoted]
 
 def _open(workspace: Workspace) -> list[tuple[int, KernelDoubted]]:
     """Return the doubts without an answer, by their events' numbers."""
+    if workspace.ledger.newest("KernelDoubted") is None:
+        return []
     found: dict[int, KernelDoubted] = {}
     candidates: dict[str, str] = {}
     types = (

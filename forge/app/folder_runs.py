@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from forge.app.known_tasks import find_task
 from forge.app.own_operation import make_task_known
 from forge.app.runs import ENDS, next_of, task_of
-from forge.app.tasks import find_task, open_run
+from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.task import Task

@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
+from forge.app.known_tasks import find_task
 from forge.app.references import read_source
-from forge.app.tasks import find_task
 from forge.app.workspace import Workspace
 from forge.errors import UsageError
 from forge.executor.local import require_lab

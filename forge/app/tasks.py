@@ -4,13 +4,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge.app.briefs import prepare
-from forge.app.own_operation import make_task_known
+from forge.app.known_tasks import find_task
 from forge.app.workspace import Workspace, now
 from forge.domain.digest import sha256
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import is_own
 from forge.domain.task import Task
-from forge.errors import UsageError
 from forge.events import RunStarted, TaskCreated
 from forge.executor.local import lab_is_installed
 from forge.lab.admission.mutants import admit
@@ -76,21 +75,6 @@ def admission_of(workspace: Workspace, task_id: str) -> Admission | None:
     return find_task(workspace, task_id).admission
 
 
-def find_task(workspace: Workspace, name: str) -> TaskCreated:
-    """Return the task that `name` means: its id or a unique beginning; raise UsageError."""
-    created = [recorded.event for recorded in workspace.ledger.read(types=("TaskCreated",))]
-    fitting = [event for event in created if isinstance(event, TaskCreated) and event.task_id.startswith(name)]
-    exact = [event for event in fitting if event.task_id == name]
-    if len(exact or fitting) != 1 or not name:
-        raise UsageError(
-            f"{len(fitting)} tasks by the name {name!r}: expected a task id or its unique beginning",
-            hint="forge task list",
-        )
-    found = (exact or fitting)[0]
-    make_task_known(workspace.blobs, found.task)
-    return found
-
-
 def open_run(
     workspace: Workspace,
     task_name: str,
@@ -117,13 +101,3 @@ def start_of(workspace: Workspace, task_name: str, *, command: str) -> RunStarte
     find_operation(task.op), find_language(task.language)  # another Forge may have recorded what this one hasn't
     run = make_run_id(now(), task.op, task.target.gpu, workspace.rng.randbytes(3).hex())
     return RunStarted(run_id=run, task_id=created.task_id, command=command, policy_sha256=workspace.keep_policy())
-
-
-def all_tasks(workspace: Workspace) -> list[dict[str, object]]:
-    """Return every task, oldest first."""
-    created = (recorded for recorded in workspace.ledger.read(types=("TaskCreated",)))
-    return [
-        {"task_id": one.event.task_id, "created_at": one.recorded_at, **one.event.task.model_dump(mode="json")}
-        for one in created
-        if isinstance(one.event, TaskCreated)
-    ]

@@ -11,9 +11,11 @@ from forge.errors import ActorForbidden, PhaseOutOfOrder, UsageError
 from forge.events import Recorded, WorkRequested, WorkWithdrawn
 from forge.events.work import LastPhase
 from forge.ledger.actors import actor_class
+from forge.projections.fold import holds
+from forge.projections.run_lookup import run_state
 from forge.projections.runs import WAITING, RunsState, RunState
 
-__all__ = ["LastPhase", "open_work", "request_summary", "request_work", "withdraw_work"]
+__all__ = ["LastPhase", "open_requests", "open_work", "request_summary", "request_work", "withdraw_work"]
 
 
 def request_work(workspace: Workspace, run: RunState, until: LastPhase) -> Recorded[WorkRequested]:
@@ -66,6 +68,16 @@ def open_work(state: RunsState) -> list[RunState]:
     """Return the runs with a request that stands, the oldest request first."""
     waiting = [(run.request.seq, run) for run in state.runs.values() if run.request is not None]
     return [run for _, run in sorted(waiting, key=lambda one: one[0])]
+
+
+def open_requests(workspace: Workspace) -> list[RunState]:
+    """Return the runs with a request that stands, as `open_work` does; only runs with a request are read."""
+    asked = dict.fromkeys(
+        recorded.event.run_id
+        for recorded in workspace.ledger.read(types=(WorkRequested.TYPE,))
+        if holds(recorded, WorkRequested)
+    )
+    return open_work(RunsState(runs={name: run_state(workspace.ledger, name) for name in asked}))
 
 
 def request_summary(run: RunState) -> dict[str, object]:

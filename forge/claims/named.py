@@ -8,7 +8,7 @@ from functools import lru_cache
 from forge.claims.number import value_of
 from forge.domain.contender import PREFIX, is_contender
 from forge.domain.policy import BaselineKind
-from forge.domain.tensors import shape_slug
+from forge.domain.shape_slug import shape_slug
 from forge.operations import OPERATIONS
 from forge.platforms import PROCESSORS
 

@@ -91,7 +91,8 @@ def resume(
     """
     from forge.app.chosen_device import chosen_device
     from forge.app.sessions.choice import answering
-    from forge.app.sessions.opening import author_to_resume, find_session, source_stored
+    from forge.app.sessions.finding import find_session
+    from forge.app.sessions.opening import author_to_resume, source_stored
 
     chosen_device(device)
     with open_workspace(home) as workspace:
@@ -122,7 +123,8 @@ def submit(
     Example: forge agent submit last ./my-kernel --hypothesis "one pass over the row"
     """
     from forge.app.chosen_device import chosen_device
-    from forge.app.sessions.opening import author_to_resume, find_session
+    from forge.app.sessions.finding import find_session
+    from forge.app.sessions.opening import author_to_resume
     from forge.app.sessions.person import OneSubmission, SessionWaits, WaitingAuthor, feedback_file, read_submission
     from forge.app.sessions.view import summary
 
@@ -150,7 +152,8 @@ def replay(session: Session, lenient: Lenient = False, home: Home = None, as_jso
 
     Example: forge agent replay last
     """
-    from forge.app.sessions.opening import author_of, find_session, require_version
+    from forge.app.sessions.finding import find_session
+    from forge.app.sessions.opening import author_of, require_version
     from forge.app.sessions.replaying import replay_session
 
     with open_workspace(home) as workspace:
@@ -212,7 +215,7 @@ def cost(
 
     Example: forge agent cost last
     """
-    from forge.app.sessions.opening import all_sessions, find_session
+    from forge.app.sessions.finding import all_sessions, find_session
     from forge.app.sessions.report import cost_of, report
     from forge.app.sessions.shrinkage import shrinkage
 
@@ -233,7 +236,7 @@ def list_sessions(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge agent list
     """
-    from forge.app.sessions.opening import all_sessions
+    from forge.app.sessions.finding import all_sessions
     from forge.app.sessions.view import summary
 
     with open_workspace(home) as workspace:

@@ -100,7 +100,7 @@ def invalidated(form: AuditOptions) -> None:
     """
     from forge.app.audit.standing import invalidated as asked
 
-    form.give(asked)
+    form.give_tables(asked)
 
 
 @app.command()
@@ -131,4 +131,4 @@ def stale(
     """
     from forge.app.audit.standing import stale as asked
 
-    form.give(lambda workspace: asked(workspace, days=days, current=current))
+    form.give_tables(lambda workspace: asked(workspace, days=days, current=current))

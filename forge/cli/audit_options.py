@@ -16,9 +16,11 @@ from forge.errors import UsageError
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer
+    from forge.app.audit.tables import HasTables
     from forge.app.workspace import Workspace
 
     Ask = Callable[[Workspace], Answer]
+    AskTables = Callable[[HasTables], Answer]
     Drawing = Callable[[Answer], None]
 
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")]
@@ -72,6 +74,26 @@ class AuditOptions:
         self._emit(answer, plot, draw)
         return answer
 
+    def give_tables(
+        self, ask: "AskTables", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None
+    ) -> "Answer":
+        """Give an answer that needs the tables alone: without loading events where they stand at the head.
+
+        Elsewhere the workspace is opened whole, and brings its tables up to the ledger.
+        """
+        answer = self._quick_answer(ask)
+        if answer is None:
+            return self.give(ask, plot=plot, draw=draw)
+        self._emit(answer, plot, draw)
+        return answer
+
+    def _quick_answer(self, ask: "AskTables") -> "Answer | None":
+        from forge.app.at_head import at_head
+        from forge.app.home import find_home
+
+        with at_head(find_home(self.home)) as found:
+            return None if found is None else ask(found)
+
     def _emit(self, answer: "Answer", plot: "Drawing | None", draw: "Drawing | None") -> None:
         """Print an answer in one form; write files first. Raises UsageError for two forms at once."""
         if self.as_json + self.as_csv + (draw is not None) > 1:
@@ -108,6 +130,10 @@ class EvidenceOptions(AuditOptions):
         """Ask the workspace without the evidence of the machines that the user named."""
         return super().give(lambda workspace: ask(self._without_nodes(workspace)), plot=plot, draw=draw)
 
+    def _quick_answer(self, ask: "AskTables") -> "Answer | None":
+        """Return no answer if evidence is left out: which one rests on a machine is in the ledger."""
+        return None if self.without_node else super()._quick_answer(ask)
+
     def _without_nodes(self, workspace: "Workspace") -> "Workspace":
         if not self.without_node:
             return workspace
@@ -127,11 +153,14 @@ class DrawnAuditOptions(EvidenceOptions):
 
     def give_drawn(self, ask: "Ask", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
         """Give the answer, and draw it in a file or in the terminal if the user asked for that."""
-        self.give(
-            ask,
-            plot=None if self.plot is None else partial(self._plot, plot, self.plot),
-            draw=draw if self.draw else None,
-        )
+        self.give(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
+
+    def give_drawn_tables(self, ask: "AskTables", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
+        """Do the same for an answer that needs the tables alone."""
+        self.give_tables(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
+
+    def _plotted(self, plot: "Callable[[Answer, Path], None]") -> "Drawing | None":
+        return None if self.plot is None else partial(self._plot, plot, self.plot)
 
     @staticmethod
     def _plot(plot: "Callable[[Answer, Path], None]", file: Path, answer: "Answer") -> None:

@@ -17,7 +17,7 @@ from forge.cli.audit_options import (
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer, Filter
-    from forge.app.workspace import Workspace
+    from forge.app.audit.tables import HasTables
 
 LEVELS = (0.0, 1.0, 1.5, 2.0)
 """Speedups P for which `fast-p` counts tasks by default; 0 counts every correct candidate."""
@@ -41,11 +41,13 @@ def leaderboard(
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype}
     over, kernels = require_baseline(baseline), list[Bar]()
 
-    def ask(workspace: "Workspace") -> "Answer":
+    def ask(workspace: "HasTables") -> "Answer":
         kernels.extend(standing_kernels(workspace, wanted=wanted))
         return asked(workspace, baseline=over, wanted=wanted)
 
-    form.give_drawn(ask, plot=lambda _, path: plot_speedups(kernels, path), draw=lambda _: draw_speedups(kernels))
+    form.give_drawn_tables(
+        ask, plot=lambda _, path: plot_speedups(kernels, path), draw=lambda _: draw_speedups(kernels)
+    )
 
 
 def regressions(
@@ -67,7 +69,7 @@ def regressions(
     """
     from forge.app.audit.speed import regressions as asked
 
-    form.give(lambda workspace: asked(workspace, slower=slower, everything=everything))
+    form.give_tables(lambda workspace: asked(workspace, slower=slower, everything=everything))
 
 
 def fast_p(
@@ -90,7 +92,7 @@ def fast_p(
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "language": language}
     over = require_baseline(baseline)
-    form.give(lambda workspace: asked(workspace, levels=levels or LEVELS, baseline=over, wanted=wanted))
+    form.give_tables(lambda workspace: asked(workspace, levels=levels or LEVELS, baseline=over, wanted=wanted))
 
 
 def roofline(

@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from forge.cli.plain_options import HOME, JSON, LIMIT, SORT, is_number, plain_options
+
 if TYPE_CHECKING:
     from forge.app.at_head import AtHead
     from forge.cli.lists import Asked
 
-HOME, JSON, LIMIT, SORT = "--home", "--json", "--limit", "--sort"
 LISTING = (HOME, LIMIT, SORT)
 """Options with a value that every list has."""
-MOST_DIGITS = 6
-"""Number of digits of a limit, at most; larger ones are left to the whole command."""
 Given = Mapping[str, str]
 """Option -> its value; `JSON` has itself."""
 
@@ -36,8 +35,10 @@ class QuickCommand:
 def quick_list(arguments: Sequence[str]) -> bool:
     """Print the answer to the arguments of a plain list; return False if the whole command must answer."""
     command = COMMANDS.get(tuple(arguments[:2]))
-    parsed = None if command is None else _parsed(arguments[2:], command)
-    if command is None or parsed is None:
+    if command is None:
+        return False
+    parsed = plain_options(arguments[2:], valued=command.valued, has_argument=command.has_argument)
+    if parsed is None:
         return False
     from forge.app.at_head import at_head
     from forge.app.home import find_home
@@ -50,33 +51,6 @@ def quick_list(arguments: Sequence[str]) -> bool:
             return found is not None and command.answer(found, given, argument)
     except (ForgeError, OSError):
         return False
-
-
-def _parsed(arguments: Sequence[str], command: QuickCommand) -> tuple[dict[str, str], str | None] | None:
-    """Return the options and the argument, if all are plain, known, and given once."""
-    given: dict[str, str] = {}
-    argument: str | None = None
-    rest = list(arguments)
-    while rest:
-        option, equals, value = rest.pop(0).partition("=")
-        if command.has_argument and argument is None and not option.startswith("-") and not equals:
-            argument = option
-            continue
-        if option == JSON and not equals:
-            value = option
-        elif option not in command.valued:
-            return None
-        elif not equals:
-            if not rest:
-                return None
-            value = rest.pop(0)
-        is_plain = value and (option in (JSON, SORT) or not value.startswith("-")) and value.isprintable()
-        if option in given or not is_plain:
-            return None
-        given[option] = value
-    if not _is_number(given.get(LIMIT, "1")):
-        return None
-    return (given, argument) if command.has_argument == (argument is not None) else None
 
 
 def _runs(found: "AtHead", given: Given, _: str | None) -> bool:
@@ -120,7 +94,7 @@ def _kernel(found: "AtHead", given: Given, kernel_id: str | None) -> bool:
 
 
 def _events(found: "AtHead", given: Given, _: str | None) -> bool:
-    if JSON in given or not _is_number(given.get("--last", "")):
+    if JSON in given or not is_number(given.get("--last", "")):
         return False
     from forge.cli.lists import show_events
 
@@ -128,10 +102,6 @@ def _events(found: "AtHead", given: Given, _: str | None) -> bool:
     if events is not None:
         show_events(events)
     return events is not None
-
-
-def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and int(text) > 0
 
 
 def _run(found: "AtHead", given: Given, name: str | None) -> bool:

@@ -259,7 +259,7 @@ def list_tasks(
 
     Example: forge task list --op rmsnorm --sort -task
     """
-    from forge.app.tasks import all_tasks
+    from forge.app.known_tasks import all_tasks
 
     with open_workspace(home) as workspace:
         tasks: list[dict[str, Any]] = all_tasks(workspace)  # Any: a JSON document
@@ -276,7 +276,7 @@ def show(
 
     Example: forge task show cpp_fused_add_rmsnorm
     """
-    from forge.app.tasks import find_task
+    from forge.app.known_tasks import find_task
 
     with open_workspace(home) as workspace:
         created = find_task(workspace, task)

@@ -160,10 +160,10 @@ def list_requests(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge work list
     """
-    from forge.app.work import open_work, request_summary
+    from forge.app.work import open_requests, request_summary
 
     with open_workspace(home) as workspace:
-        requests = [request_summary(run) for run in open_work(workspace.run_states())]
+        requests = [request_summary(run) for run in open_requests(workspace)]
     if as_json:
         emit_json(requests)
     else:

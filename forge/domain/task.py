@@ -8,8 +8,9 @@ from forge.domain.contender import OwnContender
 from forge.domain.digest import Digest, Value, digest_of, is_empty, is_unset
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.policy import MeasuredBaseline
+from forge.domain.shape_slug import shape_slug
 from forge.domain.target import Target
-from forge.domain.tensors import DType, Shape, shape_slug
+from forge.domain.tensors import DType, Shape
 
 LanguageName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9]{0,31}$")]
 """Name of a language. `forge.languages` knows all of them; a task is created for one of these only, and a candidate

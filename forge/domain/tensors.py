@@ -65,8 +65,6 @@ AxisSize = Annotated[int, Field(ge=0, le=2**31)]
 Shape = dict[AxisName, AxisSize]
 """Sizes by axis name, for example {"batch": 16, "hidden_size": 4096}."""
 
-AXIS_ABBREVIATIONS = {"batch": "b", "hidden_size": "h", "seq_len": "s", "heads": "n"}
-
 
 class AsKind(Value):
     """Values of the workload's kind, times a power of two. Floats are drawn so by default."""
@@ -233,8 +231,3 @@ def parse_shape(untrusted_text: str, axes: tuple[str, ...]) -> Shape:
 def shape_text(shape: Mapping[str, int]) -> str:
     """Return a shape as `parse_shape` reads it, axes in name order."""
     return ",".join(f"{axis}={size}" for axis, size in sorted(shape.items()))
-
-
-def shape_slug(shape: Mapping[str, int]) -> str:
-    """Return a shape as an identifier, `b16_h4096`: axes in name order, common ones abbreviated."""
-    return "_".join(f"{AXIS_ABBREVIATIONS.get(axis, axis.replace('_', ''))}{shape[axis]}" for axis in sorted(shape))

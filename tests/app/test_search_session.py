@@ -7,7 +7,8 @@ import pytest
 
 from forge.app.demo import examples_folder
 from forge.app.sessions.authors import AuthorSource, make_author, read_source
-from forge.app.sessions.opening import Means, SessionRequest, find_session, open_session, work_off
+from forge.app.sessions.finding import find_session
+from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.trials import DraftScreener
 from forge.app.workspace import Workspace

@@ -7,7 +7,8 @@ from typing import Any
 import orjson
 import pytest
 
-from forge.app.sessions.opening import Means, SessionRequest, find_session, open_session, work_off
+from forge.app.sessions.finding import find_session
+from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.sessions.report import cost_of, report
 from forge.app.workspace import Workspace

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.sessions.opening import Means, find_session, grant, work_off
+from forge.app.sessions.finding import find_session
+from forge.app.sessions.opening import Means, grant, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Ask, Submit

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.sessions.opening import SessionRequest, find_session, open_session
+from forge.app.sessions.finding import find_session
+from forge.app.sessions.opening import SessionRequest, open_session
 from forge.app.sessions.shrinkage import shrinkage
 from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Judged, Screened, TimedTrial, Trial

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.tasks import find_task, open_run
+from forge.app.known_tasks import find_task
+from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.errors import UnknownName
 from tests.cli.asking import files

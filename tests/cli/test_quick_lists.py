@@ -11,6 +11,7 @@ import pytest
 from forge.app.at_head import at_head
 from forge.app.runs import run_summary
 from forge.app.workspace import Workspace
+from forge.cli.quick_audit import AUDITS, quick_audit
 from forge.cli.quick_lists import quick_list
 from forge.domain.verdict import Reason
 from forge.events import CandidateRejected
@@ -70,6 +71,18 @@ def test_the_shipped_registry_is_listed_alike(shipped: Path, arguments: Sequence
     found = quick(shipped, *arguments)
     assert found is not None
     assert found == whole(shipped, *arguments)
+
+
+@pytest.mark.parametrize("audit", AUDITS)
+def test_an_audit_is_answered_alike_at_the_head_and_from_the_ledger(
+    shipped: Path, audit: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert quick_audit([audit, "--home", str(shipped), "--json"])
+    at_the_head = capsys.readouterr().out
+    monkeypatch.setattr("forge.app.at_head.was_read", lambda _: False)
+    assert quick_audit([audit, "--home", str(shipped), "--json"])
+    assert capsys.readouterr().out == at_the_head
+    assert not quick_audit([audit, "--home", str(shipped), "--op", "no_such_operation"])
 
 
 def test_a_kernel_is_shown_alike(shipped: Path) -> None:

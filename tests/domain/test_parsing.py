@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forge.domain.shape_slug import shape_slug
 from forge.domain.target import gpu_slug
-from forge.domain.tensors import DTYPES, parse_dtype, parse_shape, shape_slug
+from forge.domain.tensors import DTYPES, parse_dtype, parse_shape
 from forge.errors import UsageError
 from forge.platforms import PROCESSORS, find_target
 

@@ -5,9 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from forge.domain.tensors import DTYPE_ALIASES
 from forge.errors import UnknownName, UsageError
-from forge.platforms.gpus import slug_of
 
 Cell = str | int | float | None
 Named = dict[str, Cell]
@@ -88,10 +86,25 @@ def known_value(connection: sqlite3.Connection, name: Filter, untrusted_value: s
     recorded = sorted(found for (found,) in connection.execute(query) if found is not None)
     value = untrusted_value
     if value not in recorded:
-        value = slug_of(value) if name == "gpu" else DTYPE_ALIASES.get(value, value) if name == "dtype" else value
+        value = _usual_name(name, value)
     if recorded and value not in recorded:
         raise UnknownName(kind, untrusted_value, recorded, listed_by=listed_by)
     return value
+
+
+def _usual_name(name: Filter, untrusted_value: str) -> str:
+    """Return the name that tasks have for another name of a processor or an element type."""
+    match name:
+        case "gpu":
+            from forge.platforms.gpus import slug_of  # here: it takes longer than a plain answer
+
+            return slug_of(untrusted_value)
+        case "dtype":
+            from forge.domain.tensors import DTYPE_ALIASES
+
+            return DTYPE_ALIASES.get(untrusted_value, untrusted_value)
+        case _:
+            return untrusted_value
 
 
 def candidate_named(connection: sqlite3.Connection, beginning: str) -> str:

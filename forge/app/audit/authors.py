@@ -4,9 +4,7 @@ from datetime import date
 from typing import Literal
 
 from forge.app.audit.answer import Answer, Cell, Filter, known_value, named_rows, where
-from forge.app.workspace import Workspace
-from forge.domain.experiment import AXES, ENDS, LAYER_NAMES, layer_of
-from forge.domain.verdict import REASON_CODES
+from forge.app.audit.tables import HasTables
 from forge.errors import UnknownName, UsageError
 
 RefusedBy = Literal["code", "gate", "stage", "task", "op", "author", "day", "month"]
@@ -80,7 +78,7 @@ LAST_DAY, FIRST_DAY = "9999-12-31", "0001-01-01"
 
 
 def rejections(
-    workspace: Workspace,
+    workspace: HasTables,
     *,
     by: RefusedBy,
     code: str | None = None,
@@ -95,8 +93,8 @@ def rejections(
 
     `since` and `until` are days in UTC; `until` itself isn't included. The other arguments are filters.
     """
-    if code is not None and code not in REASON_CODES:
-        raise UnknownName("reason code", code, list(REASON_CODES))
+    if code is not None:
+        _require_reason(code)
     values: dict[str, Cell] = {"code": code, "limit": limit}
     values |= {"since": _day(since or FIRST_DAY), "until": _day(until or LAST_DAY)}
     with workspace.publication.tables() as connection:
@@ -132,7 +130,7 @@ def _day(untrusted_text: str) -> str:
         raise UsageError(f"bad day {untrusted_text!r}: expected one like 2026-01-31") from error
 
 
-def claims(workspace: Workspace, *, by: Literal["claimant", "author"]) -> Answer:
+def claims(workspace: HasTables, *, by: Literal["claimant", "author"]) -> Answer:
     """Return the ratio of claimed to measured values, for each claimant or author and each metric."""
     with workspace.publication.tables() as connection:
         name = "claimant" if by == "claimant" else "coalesce(author, '(unknown)')"
@@ -163,7 +161,7 @@ def claims(workspace: Workspace, *, by: Literal["claimant", "author"]) -> Answer
 
 
 def experiments(
-    workspace: Workspace,
+    workspace: HasTables,
     *,
     text: str | None = None,
     axis: str | None = None,
@@ -173,12 +171,8 @@ def experiments(
     wanted: dict[Filter, str | None] | None = None,
 ) -> Answer:
     """Return what was tried and what it showed, failures included, newest first; `text` is searched in hypotheses."""
-    if ended is not None and ended not in ENDS:
-        raise UnknownName("end of an experiment", ended, list(ENDS))
-    if layer is not None and layer not in LAYER_NAMES:
-        raise UnknownName("layer", layer, list(LAYER_NAMES))
-    if axis is not None and layer_of(axis) is None:
-        raise UnknownName("axis", axis, [one for axes in AXES.values() for one in axes])
+    if (ended, layer, axis) != (None, None, None):
+        _require_known(ended=ended, layer=layer, axis=axis)
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
         filters: dict[str, Cell] = {"text": text, "axis": axis, "layer": layer, "ended": ended, "limit": limit}
@@ -195,7 +189,7 @@ def experiments(
     )
 
 
-def effectiveness(workspace: Workspace, *, by: EffectBy, wanted: dict[Filter, str | None] | None = None) -> Answer:
+def effectiveness(workspace: HasTables, *, by: EffectBy, wanted: dict[Filter, str | None] | None = None) -> Answer:
     """Return how far runs came, for each author, prompt template, skill, operation or language."""
     name, source = EFFECT_NAMES[by]
     with workspace.publication.tables() as connection:
@@ -213,3 +207,23 @@ def effectiveness(workspace: Workspace, *, by: EffectBy, wanted: dict[Filter, st
     if by == "author":
         notes.append("an author that is a model is known by the name under which it hands in; no other is recorded")
     return Answer(f"Effectiveness by {by}", columns, tuple(tuple(row.values()) for row in found), notes=tuple(notes))
+
+
+def _require_reason(code: str) -> None:
+    """Raise UnknownName unless there is such a reason code."""
+    from forge.domain.verdict import REASON_CODES  # here: the models take longer than a plain answer
+
+    if code not in REASON_CODES:
+        raise UnknownName("reason code", code, list(REASON_CODES))
+
+
+def _require_known(*, ended: str | None, layer: str | None, axis: str | None) -> None:
+    """Raise UnknownName for an end, a layer or an axis that no experiment can have."""
+    from forge.domain.experiment import AXES, ENDS, LAYER_NAMES, layer_of  # here, likewise
+
+    if ended is not None and ended not in ENDS:
+        raise UnknownName("end of an experiment", ended, list(ENDS))
+    if layer is not None and layer not in LAYER_NAMES:
+        raise UnknownName("layer", layer, list(LAYER_NAMES))
+    if axis is not None and layer_of(axis) is None:
+        raise UnknownName("axis", axis, [one for axes in AXES.values() for one in axes])

@@ -5,8 +5,7 @@ import sys
 from pathlib import Path
 
 from forge.app.audit.answer import Answer, Filter, named_rows, number, where
-from forge.app.workspace import Workspace
-from forge.domain.device import Ceilings
+from forge.app.audit.tables import HasTables
 from forge.pictures.roofline import draw_roofline as roofline_picture
 from forge.pictures.speedups import draw_speedups as speedups_picture
 from forge.pictures.terminal import roofline_text, speedups_text, timeline_text
@@ -26,7 +25,7 @@ WIDTH = 100
 """Width in characters if the output is no terminal."""
 
 
-def standing_kernels(workspace: Workspace, *, wanted: dict[Filter, str | None]) -> list[Bar]:
+def standing_kernels(workspace: HasTables, *, wanted: dict[Filter, str | None]) -> list[Bar]:
     """Return the active kernels by the lower end of their speedup, each with the baseline it had to beat."""
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted)
@@ -119,6 +118,8 @@ def _placed(answer: Answer) -> list[Placed]:
 
 def _roofs(answer: Answer) -> Roofs:
     """Return the slopes of memory and cache, and the units' levels for the element types that are shown."""
+    from forge.domain.device import Ceilings  # here: the models take longer than a plain answer
+
     found = Ceilings.model_validate(answer.more["ceilings"])
     slopes = {"memory": found.memory_bytes_per_s}
     if found.cached_bytes_per_s is not None:

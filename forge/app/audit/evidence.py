@@ -7,7 +7,7 @@ from forge.app.kernels import require_kernel
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest
 from forge.domain.evidence import GateResult, Interval, WorkloadTiming
-from forge.domain.tensors import shape_slug
+from forge.domain.shape_slug import shape_slug
 from forge.errors import BlobCorrupt
 from forge.events import (
     BaselineRecorded,

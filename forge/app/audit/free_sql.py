@@ -11,7 +11,7 @@ from pathlib import Path
 
 from forge.app.audit import sql_child
 from forge.app.audit.answer import Answer, Cell
-from forge.app.workspace import Workspace
+from forge.app.audit.tables import HasTables
 from forge.errors import UsageError
 from forge.projections.audit_views import SURFACE
 
@@ -29,7 +29,7 @@ LIMITS = {
 """Reason for a missing answer -> what the message says of it."""
 
 
-def views(workspace: Workspace) -> Answer:
+def views(workspace: HasTables) -> Answer:
     """Return the names that may be read, their columns, and what each answers."""
     with workspace.publication.tables() as connection:
         rows = tuple(
@@ -44,7 +44,7 @@ def views(workspace: Workspace) -> Answer:
     )
 
 
-def ask(workspace: Workspace, untrusted_sql: str, *, limit: int, seconds: float) -> Answer:
+def ask(workspace: HasTables, untrusted_sql: str, *, limit: int, seconds: float) -> Answer:
     """Return the first `limit` rows of one statement within `seconds`; raise UsageError if it does more than read."""
     with workspace.publication.tables_file() as file:
         question: sql_child.SqlQuestion = {

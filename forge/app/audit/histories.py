@@ -6,7 +6,7 @@ from forge.app.audit.answer import COLD, Answer, Cell, candidate_named, named_ro
 from forge.app.kernels import require_kernel
 from forge.app.left_out import node_of
 from forge.app.workspace import Workspace
-from forge.domain.tensors import shape_slug
+from forge.domain.shape_slug import shape_slug
 from forge.errors import UsageError
 
 COLUMNS = (

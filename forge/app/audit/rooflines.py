@@ -4,7 +4,8 @@ import orjson
 
 from forge.app.audit.answer import Answer, Cell, Filter, Named, named_rows, where
 from forge.app.workspace import Workspace
-from forge.domain.tensors import parse_dtype, shape_slug
+from forge.domain.shape_slug import shape_slug
+from forge.domain.tensors import parse_dtype
 from forge.errors import UsageError
 from forge.events import DeviceCalibrated, Recorded
 from forge.operations import OPERATIONS

@@ -7,8 +7,8 @@ from itertools import groupby
 import orjson
 
 from forge.app.audit.answer import COLD, Answer, Cell, Filter, Named, named_rows, number, where
-from forge.app.workspace import Workspace
-from forge.domain.tensors import shape_slug
+from forge.app.audit.tables import HasTables
+from forge.domain.shape_slug import shape_slug
 from forge.errors import UsageError
 
 LEADERBOARD_COLUMNS = (
@@ -68,7 +68,7 @@ BEATEN = "the baseline that had to be beaten"
 
 
 def leaderboard(
-    workspace: Workspace, *, baseline: str | None = None, wanted: dict[Filter, str | None] | None = None
+    workspace: HasTables, *, baseline: str | None = None, wanted: dict[Filter, str | None] | None = None
 ) -> Answer:
     """Return worst, typical (median) and best speedup for each slot and baseline, over all timed candidates.
 
@@ -108,7 +108,7 @@ def _slot(row: Named) -> tuple[Cell, ...]:
     return tuple(row[name] for name in SLOT)
 
 
-def regressions(workspace: Workspace, *, slower: float, everything: bool = False) -> Answer:
+def regressions(workspace: HasTables, *, slower: float, everything: bool = False) -> Answer:
     """Return candidates whose speedup is lower on another kind of machine, and kernels that became slower on one."""
     with workspace.publication.tables() as connection:
         moved = named_rows(connection, CHANGED, {"all": everything})
@@ -150,7 +150,7 @@ def _slowed(row: Named) -> tuple[Cell, ...]:
 
 
 def fast_p(
-    workspace: Workspace,
+    workspace: HasTables,
     *,
     levels: Iterable[float],
     baseline: str | None = None,

@@ -1,12 +1,12 @@
 """Answers which evidence doesn't hold any more: withdrawn benchmarks, and evidence that is old or from elsewhere."""
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Literal
 
 from forge import __version__
 from forge.app.audit.answer import Answer, Cell, Named, named_rows
+from forge.app.audit.tables import HasTables
 from forge.app.chosen_device import chosen_device
-from forge.app.workspace import Workspace, now
 from forge.errors import UsageError
 from forge.platforms.capture import capture_environment
 
@@ -39,7 +39,7 @@ MOST_DAYS = 36_500
 """Largest number of days that a user may ask for: about a hundred years."""
 
 
-def invalidated(workspace: Workspace) -> Answer:
+def invalidated(workspace: HasTables) -> Answer:
     """Return benchmarks that were withdrawn, why, and the kernels and claims that rested on them."""
     with workspace.publication.tables() as connection:
         rows = named_rows(connection, WITHDRAWN)
@@ -51,7 +51,7 @@ def invalidated(workspace: Workspace) -> Answer:
     )
 
 
-def stale(workspace: Workspace, *, days: int, current: Current) -> Answer:
+def stale(workspace: HasTables, *, days: int, current: Current) -> Answer:
     """Return active kernels whose evidence is older than `days`, or isn't from the current kind of machine."""
     if not 0 <= days <= MOST_DAYS:
         raise UsageError(f"bad days {days!r}: expected 0 to {MOST_DAYS}")
@@ -60,7 +60,7 @@ def stale(workspace: Workspace, *, days: int, current: Current) -> Answer:
         kernels = named_rows(connection, STANDING)
         if current == "ledger":
             machines = {str(row["gpu"]): row for row in named_rows(connection, NEWEST_MACHINES)}
-    today = now()
+    today = datetime.now(UTC)
     rows: list[tuple[Cell, ...]] = []
     for kernel in kernels:
         age_days = (today - _moment(str(kernel["measured_at"]))).total_seconds() / SECONDS_A_DAY

@@ -16,7 +16,7 @@ from forge.app.lesson import described, lessons
 from forge.app.lookup_answer import look_up
 from forge.app.notes import gather
 from forge.app.recommend import recommend
-from forge.app.sessions import opening, report
+from forge.app.sessions import finding, report
 from forge.app.sessions import view as session_view
 from forge.app.work import open_work, request_summary
 from forge.errors import UnknownName, UsageError
@@ -131,13 +131,13 @@ def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str |
 
 def all_sessions(view: View) -> Data:
     """Return every session of an author in a budget, the newest first."""
-    found = [session_view.summary(one) for one in reversed(opening.all_sessions(view.workspace))]
+    found = [session_view.summary(one) for one in reversed(finding.all_sessions(view.workspace))]
     return {"items": found, "next": None, "seq": view.head.seq}
 
 
 def session(view: View, name: str) -> Data:
     """Return a session: where it stands, and what its budget went into; raise SessionNotFound."""
-    found = opening.find_session(view.workspace, name)
+    found = finding.find_session(view.workspace, name)
     return session_view.summary(found) | {"cost": report.cost_of(found)}
 
 

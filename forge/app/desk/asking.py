@@ -9,10 +9,11 @@ from pathlib import Path
 from forge.app import phases
 from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
+from forge.app.known_tasks import find_task
 from forge.app.phase_answer import phase_answer
 from forge.app.recovery import recover
 from forge.app.runs import abort, take_up
-from forge.app.tasks import find_task, open_run
+from forge.app.tasks import open_run
 from forge.app.tokens import Caller
 from forge.app.work import LastPhase, request_work, withdraw_work
 from forge.app.workspace import Workspace

@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from forge.app.briefs import brief
+from forge.app.known_tasks import find_task
 from forge.app.sessions.authors import BRIEF, AuthorSource
 from forge.app.sessions.language_models import (
     LanguageModel,
@@ -18,7 +19,7 @@ from forge.app.sessions.language_models import (
 )
 from forge.app.sessions.pictures import IMAGE, read_picture
 from forge.app.sessions.transfer import read_profile, sections
-from forge.app.tasks import find_task, open_run
+from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.authors.model.author import ModelOptions
 from forge.domain.budget import Price

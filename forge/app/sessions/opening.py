@@ -1,16 +1,17 @@
-"""Opens, finds, works off and ends sessions."""
+"""Opens, works off and ends sessions."""
 
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from forge.app.known_tasks import find_task
 from forge.app.runs import REASON_LIMIT
 from forge.app.sessions.authors import AuthorSource, make_author
 from forge.app.sessions.exchange import Model
 from forge.app.sessions.fence import fenced
+from forge.app.sessions.finding import find_session
 from forge.app.sessions.judging import Progress
 from forge.app.sessions.ledger_ground import LedgerGround, Screener, Watch
 from forge.app.sessions.workers import withdraw_open
-from forge.app.tasks import find_task
 from forge.app.workspace import Workspace, now
 from forge.domain.authoring import Author
 from forge.domain.budget import NOTHING, Amounts, Price
@@ -19,22 +20,16 @@ from forge.domain.session import SessionTerms
 from forge.errors import (
     IdempotencyConflict,
     PhaseOutOfOrder,
-    SessionNotFound,
     SessionTaken,
     TranscriptRefused,
     UsageError,
 )
 from forge.events.session import BudgetGranted, SessionClosed, SessionOpened, WishRefused
 from forge.pipeline.sessions.loop import Loop
-from forge.projections import sessions
 from forge.projections.sessions import SessionState
 
 TRANSCRIPT_VERSION = 1
 """Version of the loop, of its steps and log entries. A session of another version isn't resumed or replayed."""
-STREAM = "session:"
-"""Beginning of the name of a session's stream."""
-MOST_NAMED = 3
-"""Number of sessions that a message names if a name means several: enough to see how they differ."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,31 +102,6 @@ def source_stored(workspace: Workspace, state: SessionState) -> AuthorSource:
             "expected the program that opened it"
         )
     return AuthorSource.model_validate_json(workspace.blobs.get(stored))
-
-
-def find_session(workspace: Workspace, name: str) -> SessionState:
-    """Return the session that `name` means: its id, a unique beginning of it, or `last`; raise SessionNotFound."""
-    if name == "last":
-        newest = workspace.ledger.newest(SessionOpened.TYPE, before=0)
-        if newest is None:
-            raise SessionNotFound("there is no session yet", hint="forge agent run --help")
-        return sessions.fold(workspace.ledger.read(stream=newest.stream))
-    known = workspace.ledger.streams(STREAM + name) if name else []
-    exact = [one for one in known if one == STREAM + name]
-    if len(exact or known) != 1:
-        shown = ", ".join(one.removeprefix(STREAM) for one in list(known)[:MOST_NAMED])
-        raise SessionNotFound(
-            f"{len(known)} sessions start with {name!r}{f' ({shown})' if shown else ''}: "
-            "expected a session's id, a unique beginning of one, or `last`",
-            hint="forge agent list",
-        )
-    return sessions.fold(workspace.ledger.read(stream=(exact or list(known))[0]))
-
-
-def all_sessions(workspace: Workspace) -> list[SessionState]:
-    """Return every session, the oldest first."""
-    opened = workspace.ledger.read(types=(SessionOpened.TYPE,))
-    return [sessions.fold(workspace.ledger.read(stream=one.stream)) for one in opened]
 
 
 def work_off(workspace: Workspace, session_id: str, author: Author, means: Means) -> SessionState:

@@ -1,6 +1,7 @@
 """Replays a session of a workspace: no network, no phase, no event."""
 
-from forge.app.sessions.opening import find_session, require_author, require_version
+from forge.app.sessions.finding import find_session
+from forge.app.sessions.opening import require_author, require_version
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Author
 from forge.pipeline.sessions.transcript import Replayed, replay

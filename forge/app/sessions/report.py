@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from forge.app.sessions.opening import all_sessions
+from forge.app.sessions.finding import all_sessions
 from forge.app.sessions.view import Data, used
 from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts

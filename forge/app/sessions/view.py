@@ -1,8 +1,10 @@
 """Says what happens in a session, event by event, as data for a terminal and for JSON lines."""
 
 from collections.abc import Callable
+from typing import TYPE_CHECKING
 
-from forge.app.sessions.ledger_ground import Watch
+if TYPE_CHECKING:
+    from forge.app.sessions.ledger_ground import Watch
 from forge.domain.authoring import OUTSIDE, FailedTrial, Judged, Missed, Screened, TimedTrial
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest
@@ -30,7 +32,7 @@ from forge.projections.sessions import SessionState
 Data = dict[str, object]
 
 
-def telling(content: Callable[[Digest], bytes], show: Callable[[Data], None]) -> Watch:
+def telling(content: Callable[[Digest], bytes], show: Callable[[Data], None]) -> "Watch":
     """Return what tells `show` each event of a session that says something new."""
 
     def watch(recorded: Recorded[Event], state: SessionState) -> None:

@@ -9,9 +9,10 @@ from pathlib import Path
 
 from forge.app import decisions, signing
 from forge.app.exchange import take_in
+from forge.app.known_tasks import find_task
 from forge.app.phases import promote_candidate
 from forge.app.runs import GATE, abort
-from forge.app.tasks import create_task, find_task, open_run
+from forge.app.tasks import create_task, open_run
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.errors import AlreadyDecided
