@@ -34,6 +34,8 @@ CONNECT_S = 30.0
 """Time in which a cluster must take a connection in, in seconds; otherwise it counts as out of reach."""
 ANSWER_S = 10.0
 """Time in which a program at a cluster's address must take a plain connection, in seconds."""
+_CONNECTED_AS: list[str] = []
+"""Address by which this process connected; Ray may name the same cluster by another address of its head node."""
 STRANGER = """
 import ray, sys
 ray.init(address=sys.argv[1], log_to_driver=False, logging_level="CRITICAL")
@@ -150,6 +152,8 @@ def _connected(cluster: str) -> Any:  # Any: Ray's package has no types that myp
             "Ray can't be imported: expected the extra `ray`", hint="pip install 'tensorpath-forge[ray]'"
         ) from error
     if ray.is_initialized():
+        if cluster not in _CONNECTED_AS:
+            _require_same(cluster, str(ray.get_runtime_context().gcs_address))
         return ray
     require_answer(cluster)
     try:
@@ -159,7 +163,24 @@ def _connected(cluster: str) -> Any:  # Any: Ray's package has no types that myp
             f"no Ray cluster answers at {cluster!r:.100}: {str(error).strip().splitlines()[0]:.200}",
             hint="ray status; this machine must be one of the cluster's nodes",
         ) from error
+    _CONNECTED_AS[:] = [cluster]
     return ray
+
+
+def _require_same(cluster: str, connected: str) -> None:
+    """Raise UsageError if this process is connected to another cluster than the one that is asked for."""
+    if cluster == connected:
+        return
+    try:
+        host, _, port = cluster.rpartition(":")
+        same = port == connected.rpartition(":")[2] and socket.gethostbyname(host) == connected.rpartition(":")[0]
+    except OSError:
+        same = False
+    if not same:
+        raise UsageError(
+            f"already connected to the Ray cluster at {connected}, not at {cluster!r:.100}: expected that one",
+            hint="one command for each cluster",
+        )
 
 
 class NodeWorker:

@@ -3,9 +3,11 @@
 import importlib.util
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
+from forge.app.cluster import places_of
 from tests.cli.conftest import empty_workspace, home, open_workspace
 
 __all__ = ["empty_workspace", "home", "open_workspace"]
@@ -26,3 +28,9 @@ def cluster() -> Iterator[object]:
     yield made
     ray.shutdown()
     made.shutdown()
+
+
+@pytest.fixture(scope="module")
+def places(cluster: Any) -> list[str]:
+    """The two nodes' places. They are listed once: each listing lets a process without a token try the cluster."""
+    return places_of(cluster.address, plain_network=True)

@@ -10,12 +10,12 @@ from typing import Any
 
 import pytest
 
-from forge.app.cluster import cluster_report, places_of
+from forge.app.cluster import cluster_report
 from forge.domain.policy import Policy
 from forge.domain.verdict import Accepted, Rejected
 from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
 from forge.executor import ray as nodes
-from forge.executor.ray import Node, RayConnection, parse_address, require_protected
+from forge.executor.ray import Node, RayAddress, RayConnection, nodes_of, parse_address, require_protected
 from forge.executor.remote.executor import RemoteExecutor
 from forge.lab.judge_version import gates_sha256
 from tests.candidates import job_for
@@ -34,8 +34,8 @@ def test_every_node_is_a_place_that_says_what_it_is(cluster: Any) -> None:
     assert len({one["place"] for one in found}) == 2
 
 
-def test_a_node_judges_with_its_own_wall(cluster: Any) -> None:
-    connection = RayConnection(parse_address(places_of(cluster.address, plain_network=True)[0]))
+def test_a_node_judges_with_its_own_wall(places: list[str]) -> None:
+    connection = RayConnection(parse_address(places[0]))
     executor = RemoteExecutor(connection)
     assert executor.site(Policy()).gates_sha256 == gates_sha256(Policy())
     steps: list[str] = []
@@ -50,9 +50,9 @@ def test_a_node_judges_with_its_own_wall(cluster: Any) -> None:
     [(Garbage, "no message of Forge"), (Verbose, "hello in place of an answer"), (Silent, "sent nothing for")],
 )
 def test_what_is_no_answer_is_one_clear_error(
-    cluster: Any, worker: type, said: str, monkeypatch: pytest.MonkeyPatch
+    places: list[str], worker: type, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    place = parse_address(places_of(cluster.address, plain_network=True)[0])
+    place = parse_address(places[0])
     other = RayConnection(place, worker=worker)
     other.hello()
     monkeypatch.setattr(nodes, "SILENT_S", 1.0)
@@ -60,17 +60,18 @@ def test_what_is_no_answer_is_one_clear_error(
         RemoteExecutor(other).site(Policy())
 
 
-def test_a_gpu_that_a_node_does_not_have_is_one_clear_error(cluster: Any) -> None:
-    place = parse_address(f"{places_of(cluster.address, plain_network=True)[0]}/0")
+def test_a_gpu_that_a_node_does_not_have_is_one_clear_error(places: list[str]) -> None:
+    place = parse_address(f"{places[0]}/0")
     with pytest.raises(RemoteFailed, match=r"started no worker: .*this node has no GPU '0'"):
         RemoteExecutor(RayConnection(place)).site(Policy())
 
 
 def test_a_node_that_is_lost_gives_no_verdict(cluster: Any) -> None:
+    import ray
+
     lost = cluster.add_node(num_cpus=1)
-    places = set(places_of(cluster.address, plain_network=True))
-    (place,) = [one for one in places if parse_address(one).node == lost.node_id]
-    executor = RemoteExecutor(RayConnection(parse_address(place)))
+    place = RayAddress(cluster.address, lost.node_id, None)
+    executor = RemoteExecutor(RayConnection(place))
     executor.site(Policy())
 
     def progress(step: str) -> None:
@@ -82,7 +83,7 @@ def test_a_node_that_is_lost_gives_no_verdict(cluster: Any) -> None:
         executor.examine(job_for(ENDLESS, language="torch"), progress=progress)
     assert time.monotonic() - began < 100, "far below the limit of the candidate's own work on a quiet machine"
     until = time.monotonic() + 60
-    while place in places_of(cluster.address, plain_network=True):
+    while lost.node_id in {one["NodeID"] for one in ray.nodes() if one["Alive"]}:
         assert time.monotonic() < until, "Ray counts a node as lost after a few missed heartbeats"
         time.sleep(1)
     with pytest.raises(RemoteFailed):
@@ -90,8 +91,7 @@ def test_a_node_that_is_lost_gives_no_verdict(cluster: Any) -> None:
 
 
 @pytest.mark.usefixtures("walls")
-def test_hostile_candidates_are_refused_on_every_node(cluster: Any) -> None:
-    places = places_of(cluster.address, plain_network=True)
+def test_hostile_candidates_are_refused_on_every_node(places: list[str]) -> None:
     executors = [RemoteExecutor(RayConnection(parse_address(place), worker=OnlyWalls)) for place in places]
     for one in executors:
         one.site(Policy())
@@ -103,7 +103,7 @@ def test_hostile_candidates_are_refused_on_every_node(cluster: Any) -> None:
 
 
 @pytest.mark.usefixtures("walls")
-def test_a_candidate_reaches_nothing_of_its_worker(cluster: Any) -> None:
+def test_a_candidate_reaches_nothing_of_its_worker(cluster: Any, places: list[str]) -> None:
     """Outside the wall the same program finds the cluster, so it isn't blind."""
     text = (Path(__file__).parent / "reaches_for_its_worker.py").read_text()
     text = text.replace("PORT = 0", f"PORT = {cluster.address.rpartition(':')[2]}")
@@ -112,7 +112,7 @@ def test_a_candidate_reaches_nothing_of_its_worker(cluster: Any) -> None:
         [sys.executable, "-c", f"{text}\nprint(*found(), sep='\\n')"], capture_output=True, text=True, check=True
     )
     assert {"variables", "session", "a port of the cluster", "other processes"} <= set(outside.stdout.splitlines())
-    place = parse_address(places_of(cluster.address, plain_network=True)[0])
+    place = parse_address(places[0])
     executor = RemoteExecutor(RayConnection(place, worker=OnlyWalls))
     executor.site(Policy())
     examined = executor.examine(job_for(f"{kernel}\n\n{text}", language="cpp"), progress=lambda _: None)
@@ -152,6 +152,12 @@ def test_a_cluster_that_takes_in_anyone_is_refused() -> None:
             require_protected(address, [Node(id="a", host="192.0.2.7", gpus=0)], plain_network=True)
         at.stdin.write("end\n")
         at.stdin.flush()
+
+
+@pytest.mark.usefixtures("places")
+def test_a_process_that_is_connected_to_one_cluster_asks_no_other() -> None:
+    with pytest.raises(UsageError, match=r"connected to the Ray cluster at .*: expected that one"):
+        nodes_of("192.0.2.7:6379", plain_network=True)
 
 
 def test_a_cluster_on_loopback_alone_needs_no_token() -> None:
