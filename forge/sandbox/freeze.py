@@ -176,21 +176,22 @@ def _signal(pidfd: int, number: int) -> None:
 
 
 def _threads(pid: int) -> list[str]:
-    """Return the folder of each thread of a process; none if it is gone."""
+    """Return the folder of each thread of a process; none if it is gone. Raise OSError if the list can't be read."""
     try:
         return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError):
         return []
 
 
 def _fields(thread: str, name: str, *, after: bytes = b"") -> list[bytes]:
-    """Return the fields of a thread's file; none if it is gone. The guest chooses the text before `after`, a name.
+    """Return the fields of a thread's file; none if it is gone or not shown. Raise OSError if no file can be opened.
 
-    Each release reads tens of such files, so the buffers and the type checks of `open` are avoided.
+    The guest chooses the text before `after`, a name. Each release reads tens of such files, so the buffers and the
+    type checks of `open` are avoided.
     """
     try:
         descriptor = os.open(f"{thread}/{name}", os.O_RDONLY)
-    except OSError:
+    except (FileNotFoundError, ProcessLookupError, PermissionError):
         return []
     try:
         text = b""

@@ -356,6 +356,11 @@ def _await_start(reports: Reports, log_end: int) -> None:
             raise EnvironmentUnfit(
                 "the guest started, and its PID 1 is unknown: it could be neither stopped nor read"
             )
+        case Started() if not reports.shows_init:
+            raise EnvironmentUnfit(
+                "/proc doesn't show the guest's PID 1: it could be neither stopped nor read; "
+                "expected a /proc without hidepid"
+            )
         case Started():
             return
         case WallFailed(step=step, errno=errno, detail=detail):

@@ -123,6 +123,15 @@ class Reports:
         """Whether PID 1 of the guest's namespace has reported itself."""
         return self._init is not None
 
+    @property
+    def shows_init(self) -> bool:
+        """Whether /proc shows PID 1 of the guest's namespace as long as it lives.
+
+        The option hidepid hides the processes of other users.
+        """
+        pid = self.init_pid()
+        return pid is None or os.path.exists(f"/proc/{pid}/task") or self.init_pid() is None
+
     def kill_init(self) -> bool:
         """Kill PID 1 of the guest's namespace; return False if none is known."""
         with self._lock:

@@ -1,5 +1,6 @@
 """Between releases a guest stands still, with everything it started."""
 
+import errno
 import mmap
 import os
 import struct
@@ -212,3 +213,12 @@ def test_a_living_root_without_processes_below_it_is_never_still(monkeypatch: py
         os.waitid(os.P_PID, alone.pid, os.WEXITED | os.WNOWAIT)
         assert freeze.FrozenGuest(alone.pid).freeze()
     assert freeze.FrozenGuest(alone.pid).freeze()
+
+
+def test_a_list_that_cant_be_read_is_no_empty_list(monkeypatch: pytest.MonkeyPatch) -> None:
+    def out_of_descriptors(path: str) -> list[str]:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "listdir", out_of_descriptors)
+    with pytest.raises(OSError, match="Too many open files"):
+        freeze.descendants(os.getpid())

@@ -31,3 +31,21 @@ def test_a_start_without_its_first_process_is_refused(known: bool) -> None:
         theirs.close()
         os.close(log_end)
         os.close(log_input)
+
+
+def test_a_first_process_that_proc_hides_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A /proc that hides other users' processes shows none below PID 1, as if all had ended."""
+    ours, theirs = socket.socketpair()
+    log_end, log_input = os.pipe()
+    reports = Reports(ours)
+    try:
+        send_descriptor(theirs, os.pidfd_open(os.getpid()), INIT)
+        tell(theirs, started=["pid_ns"])
+        monkeypatch.setattr(os.path, "exists", lambda _: False)
+        with pytest.raises(EnvironmentUnfit, match="expected a /proc without hidepid"):
+            _await_start(reports, log_end)
+    finally:
+        reports.close()
+        theirs.close()
+        os.close(log_end)
+        os.close(log_input)
