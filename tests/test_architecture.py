@@ -261,7 +261,7 @@ def test_one_function_says_which_kernel_is_on_offer() -> None:
         for node in nodes_of(path)
         if isinstance(node, ast.Attribute) and node.attr == "newest_active"
     }
-    assert asking == {"app/experiment.py"}
+    assert asking == {"app/incumbent.py"}
 
 
 def test_no_gate_asks_what_runs_the_calls_or_where_the_operation_is_from() -> None:

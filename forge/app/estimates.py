@@ -1,7 +1,7 @@
 """Has a run's verified candidate timed for a few seconds; nothing is recorded."""
 
 from forge.app.ceilings import required_ceilings
-from forge.app.experiment import incumbent_kernel
+from forge.app.incumbent import incumbent_kernel
 from forge.app.phase_inputs import artifact_of, captured_environment, evidence_of, incumbent, require_loadable
 from forge.app.runs import task_of, what_comes_next
 from forge.app.site import executor_of

@@ -1,19 +1,16 @@
 """Closes experiments: finds what a decided candidate is based on, and records what its change showed."""
 
-from itertools import chain
-
+from forge.app.incumbent import incumbent_kernel
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest
 from forge.events import (
     BenchmarkFailed,
     BenchmarkRecorded,
     EnvironmentCaptured,
-    KernelPromoted,
     Recorded,
 )
 from forge.pipeline.experiment import Decision, Parent, Timed, close
 from forge.projections.runs import RunState
-from forge.projections.standing import Standing, Standings
 
 
 def close_experiment(workspace: Workspace, run: RunState, *, actor: str) -> None:
@@ -82,21 +79,3 @@ def _perf_key(workspace: Workspace, env_sha256: Digest) -> Digest | None:
         if isinstance(recorded.event, EnvironmentCaptured):
             return recorded.event.perf_key
     return None
-
-
-def incumbent_kernel(workspace: Workspace, family: str, *, before_seq: int | None = None) -> KernelPromoted | None:
-    """Return the incumbent: the newest active version of a family in the registry, now or before an event."""
-    return _standings(workspace, family, before_seq=before_seq).newest_active(family)
-
-
-def standing_of(workspace: Workspace, kernel: KernelPromoted) -> Standing:
-    """Return a kernel's standing now."""
-    return _standings(workspace, kernel.family, before_seq=None).of(kernel.kernel_id, kernel.benchmark_seq)
-
-
-def _standings(workspace: Workspace, family: str, *, before_seq: int | None) -> Standings:
-    ledger = workspace.ledger
-    events = chain(
-        ledger.read(stream=f"kernel:{family}"), ledger.read(types=("BenchmarkInvalidated", "BenchmarkRecorded"))
-    )
-    return Standings(one for one in events if before_seq is None or one.seq < before_seq)

@@ -2,7 +2,7 @@
 
 import orjson
 
-from forge.app.experiment import incumbent_kernel
+from forge.app.incumbent import incumbent_kernel
 from forge.app.process_tree import process_sha256
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace

@@ -7,7 +7,7 @@ from forge.app import repeated
 from forge.app.briefs import prepare
 from forge.app.ceilings import required_ceilings
 from forge.app.conflicts import naming_the_first
-from forge.app.experiment import incumbent_kernel
+from forge.app.incumbent import incumbent_kernel
 from forge.app.operation_description import describe
 from forge.app.phase_inputs import (
     artifact_of,

@@ -6,7 +6,7 @@ from functools import partial
 
 from forge.app.ceilings import required_ceilings
 from forge.app.decisions import record_decision
-from forge.app.experiment import incumbent_kernel, standing_of
+from forge.app.incumbent import incumbent_kernel, standing_of
 from forge.app.kernel_export import find_promotion
 from forge.app.phase_inputs import (
     artifact_of,

@@ -98,7 +98,7 @@ def invalidated(form: AuditOptions) -> None:
 
     Example: forge audit invalidated
     """
-    from forge.app.audit.standing import invalidated as asked
+    from forge.app.audit.stale_evidence import invalidated as asked
 
     form.give_tables(asked)
 
@@ -129,6 +129,6 @@ def stale(
 
     Example: forge audit stale --days 30 --current ledger
     """
-    from forge.app.audit.standing import stale as asked
+    from forge.app.audit.stale_evidence import stale as asked
 
     form.give_tables(lambda workspace: asked(workspace, days=days, current=current))

@@ -14,7 +14,7 @@ from starlette.applications import Starlette
 
 from forge import __version__
 from forge.errors import ForgeError
-from forge.mcp.box import TOOLS, Box, Tool
+from forge.mcp.offered_tools import TOOLS, Box, Tool
 from forge.mcp.resources import PROMPT, PROMPT_TEXT, TEMPLATES, prompt_text, read_resource
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.app.audit import authors, free_sql, histories, speed, standing
+from forge.app.audit import authors, free_sql, histories, speed, stale_evidence
 from forge.app.audit.answer import Answer
 from forge.app.audit.files import as_csv, write_parquet
 from forge.app.home import LEDGER_FILE
@@ -171,20 +171,20 @@ def test_a_withdrawn_measurement_gives_way_to_the_one_before(tmp_path):
 
 
 def test_what_stood_on_a_withdrawn_benchmark_is_named(workspace):
-    (row,) = rows(standing.invalidated(workspace))
+    (row,) = rows(stale_evidence.invalidated(workspace))
     assert (row["why"], row["status"]) == ("clock was wrong", "evidence_invalid")
     assert row["kernel_id"].startswith("triton_gelumul") or "gelu_mul" in row["kernel_id"]
 
 
 def test_stale_is_what_is_old_or_from_elsewhere(workspace):
-    assert rows(standing.stale(workspace, days=36_500, current="any")) == []
-    assert rows(standing.stale(workspace, days=36_500, current="ledger")) == []
-    (old,) = rows(standing.stale(workspace, days=0, current="any"))
+    assert rows(stale_evidence.stale(workspace, days=36_500, current="any")) == []
+    assert rows(stale_evidence.stale(workspace, days=36_500, current="ledger")) == []
+    (old,) = rows(stale_evidence.stale(workspace, days=0, current="any"))
     assert old["why"] == "older than 0 days"
-    (elsewhere,) = rows(standing.stale(workspace, days=36_500, current="here"))
+    (elsewhere,) = rows(stale_evidence.stale(workspace, days=36_500, current="here"))
     assert "h200" in elsewhere["why"] or "->" in elsewhere["why"] or "another" in elsewhere["why"]
     with pytest.raises(UsageError, match="bad days"):
-        standing.stale(workspace, days=-1, current="any")
+        stale_evidence.stale(workspace, days=-1, current="any")
 
 
 def test_refusals_are_counted_by_who_and_when(workspace):

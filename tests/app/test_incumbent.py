@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.experiment import incumbent_kernel
+from forge.app.incumbent import incumbent_kernel
 from forge.app.phase_inputs import artifact_of, earlier_samples, evidence_of, incumbent, require_loadable
 from forge.app.runs import task_of
 from forge.app.site import executor_of

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from forge.app.experiment import incumbent_kernel
+from forge.app.incumbent import incumbent_kernel
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
 from tests.app.prepared import benchmarked_run

@@ -15,8 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from forge.app.desk.desk import Desk
 from forge.app.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
-from forge.mcp.box import TOOLS
 from forge.mcp.fitting import LARGEST_ANSWER, fitted, part
+from forge.mcp.offered_tools import TOOLS
 from forge.mcp.sdk import make_server
 from tests.cli.asking import HONEST, ask, copied, history
 from tests.web.conftest import undecided

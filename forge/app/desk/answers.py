@@ -6,7 +6,7 @@ from typing import TypeVar, get_args
 import orjson
 
 from forge import __version__
-from forge.app.audit import authors, evidence, histories, replication, rooflines, speed, standing
+from forge.app.audit import authors, evidence, histories, replication, rooflines, speed, stale_evidence
 from forge.app.audit.answer import Answer, Filter
 from forge.app.audit.authors import EffectBy, RefusedBy
 from forge.app.desk.runs import rows
@@ -199,7 +199,7 @@ def _audits(
             ("by", *slot),
             lambda: authors.effectiveness(home, by=_effect_by(asked), wanted=wanted),
         ),
-        "invalidated": ((), lambda: standing.invalidated(home)),
+        "invalidated": ((), lambda: stale_evidence.invalidated(home)),
         "regressions": ((), lambda: speed.regressions(home, slower=SLOWER)),
         "replication": ((), lambda: replication.replication(home)),
         "roofline": (
@@ -208,7 +208,7 @@ def _audits(
                 home, gpu=_required(asked, "gpu"), wanted={"op": wanted["op"], "dtype": wanted["dtype"]}
             ),
         ),
-        "stale": (("days",), lambda: standing.stale(home, days=_days(asked), current="ledger")),
+        "stale": (("days",), lambda: stale_evidence.stale(home, days=_days(asked), current="ledger")),
         "fast_p": (slot, lambda: speed.fast_p(home, levels=FAST_LEVELS, wanted=wanted)),
     }
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from forge.app.experiment import incumbent_kernel
+from forge.app.incumbent import incumbent_kernel
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.task import Task

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from forge.app.experiment import incumbent_kernel
+from forge.app.incumbent import incumbent_kernel
 from forge.app.known_tasks import find_task
 from forge.app.references import DeclaredTexts, freeze_reference, infer_reference
 from forge.app.solve.taking_apart import TakenApart
