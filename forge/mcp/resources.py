@@ -43,7 +43,7 @@ def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str
         case ("kernel", True):
             return kernels.kernel_file(view, name, file)
         case ("event", False) if name.isascii() and name.isdecimal() and len(name) <= 12:
-            return as_text(history.event_document(view, int(name)))
+            return as_text(history.event_document(view, caller, int(name)))
         case _:
             expected = ", ".join(TEMPLATES)
             shown = untrusted_address[:LONGEST_ADDRESS]

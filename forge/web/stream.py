@@ -1,7 +1,8 @@
 """Streams recorded events to browsers and programs, in the ledger's order, without loss or repeat.
 
 One task looks at the ledger for all clients. A client has a place of its own, and nothing is kept for it: one that
-doesn't read waits in its own connection.
+doesn't read waits in its own connection. All clients are told what everyone may know. What only some may know of an
+event, they read by its number.
 """
 
 import asyncio
@@ -13,6 +14,7 @@ import orjson
 
 from forge.app.desk import history
 from forge.app.desk.desk import Desk
+from forge.app.tokens import READER
 from forge.errors import ForgeError, RequestRefused
 
 LOOK_S = 0.05
@@ -117,7 +119,7 @@ class Stream:
 
     async def _read(self, seq: int) -> list[tuple[int, bytes]]:
         found = await asyncio.wrap_future(
-            self.desk.read(lambda view: history.events_after(view, seq, limit=PAGE_EVENTS))
+            self.desk.read(lambda view: history.events_after(view, READER, seq, limit=PAGE_EVENTS))
         )
         return [(int(str(one["seq"])), _sent(one)) for one in found]
 

@@ -1,39 +1,38 @@
 """The ledger as documents: events, the checkpoint, and proofs of inclusion and consistency."""
 
 from forge.app.desk.paging import page, parse_cursor
+from forge.app.desk.told import Teller
 from forge.app.desk.view import View
-from forge.app.desk.withheld import hidden_shapes, without_hidden
+from forge.app.tokens import Caller
 from forge.errors import NotFound, UsageError
-from forge.events import Event, Recorded
 from forge.ledger.signatures.checkpoints import newest_checkpoint, signing_state
-from forge.projections.run_lookup import run_state
-from forge.projections.runs import run_of
 
 Data = dict[str, object]
-JUDGED = frozenset({"CandidateVerified", "CandidateRejected", "BenchmarkFailed", "BenchmarkRecorded", "RunAborted"})
-"""Types of events whose text may name a held-out shape."""
 
 
-def events(view: View, *, after: str | None, types: tuple[str, ...] | None, limit: int) -> Data:
+def events(view: View, caller: Caller, *, after: str | None, types: tuple[str, ...] | None, limit: int) -> Data:
     """Return a page of events in order, the oldest first."""
     after_seq = parse_cursor(view, after) or 0
-    found = events_after(view, after_seq, types=types, limit=limit + 1)
+    found = events_after(view, caller, after_seq, types=types, limit=limit + 1)
     return page(found, limit=limit, view=view, seq_of=lambda one: int(str(one["seq"])))
 
 
-def events_after(view: View, seq: int, *, types: tuple[str, ...] | None = None, limit: int) -> list[Data]:
-    """Return up to `limit` events after `seq`, in order, without what isn't told."""
-    return [_told(view, one) for one in view.workspace.ledger.read(after_seq=seq, types=types, limit=limit)]
+def events_after(
+    view: View, caller: Caller, seq: int, *, types: tuple[str, ...] | None = None, limit: int
+) -> list[Data]:
+    """Return up to `limit` events after `seq`, in order, without what the caller isn't told."""
+    teller = Teller(view.workspace, caller)
+    return [teller.told(one) for one in view.workspace.ledger.read(after_seq=seq, types=types, limit=limit)]
 
 
-def event_document(view: View, seq: int) -> Data:
+def event_document(view: View, caller: Caller, seq: int) -> Data:
     """Return one event with the hash of the event before it; raise NotFound beyond the head."""
     if not 1 <= seq <= view.head.seq:
         raise NotFound(f"no event {seq}: expected 1 to {view.head.seq}, the ledger's head", hint="forge ledger log")
     recorded = next(view.workspace.ledger.read(after_seq=seq - 1, limit=1))
     row = next(view.workspace.ledger.rows(after_seq=seq - 1, limit=1))
     return {
-        **_told(view, recorded),
+        **Teller(view.workspace, caller).told(recorded),
         "event_id": recorded.event_id,
         "causation_id": recorded.causation_id,
         "schema_version": row.schema_version,
@@ -89,23 +88,3 @@ def _size(view: View, size: int | None) -> int:
     if not 1 <= size <= head:
         raise UsageError(f"size {size}: expected 1 to {head}, the ledger's head")
     return size
-
-
-def _told(view: View, recorded: Recorded[Event]) -> Data:
-    """Return an event with its envelope; `withheld` says whether something in the payload isn't told."""
-    payload = recorded.event.model_dump(mode="json")
-    run_id = run_of(recorded.event) if recorded.event.TYPE in JUDGED else None
-    hidden = () if run_id is None else hidden_shapes(view.workspace, run_state(view.workspace.ledger, run_id))
-    told = without_hidden(payload, hidden)
-    return {
-        "seq": recorded.seq,
-        "type": recorded.event.TYPE,
-        "stream": recorded.stream,
-        "stream_version": recorded.stream_version,
-        "recorded_at": recorded.recorded_at,
-        "actor": recorded.actor,
-        "run": recorded.correlation_id,
-        "event_hash": recorded.event_hash,
-        "payload": told,
-        "withheld": told != payload,
-    }

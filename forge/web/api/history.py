@@ -105,14 +105,14 @@ async def events(request: Request, asked: Annotated[questions.EventQuery, Query(
     """Return events in order, the oldest first."""
     types = tuple(asked.type) or None
     return await answered(
-        request, lambda view, _: history.events(view, after=asked.after, types=types, limit=asked.limit)
+        request, lambda view, caller: history.events(view, caller, after=asked.after, types=types, limit=asked.limit)
     )
 
 
 @part.get("/ledger/events/{seq}", responses=answers(schemas.EventDocument), tags=["ledger"])
 async def event(request: Request, seq: Annotated[int, Path(ge=1, le=10**12)]) -> Response:
     """Return one event by its sequence number."""
-    return await answered(request, lambda view, _: history.event_document(view, seq))
+    return await answered(request, lambda view, caller: history.event_document(view, caller, seq))
 
 
 @part.get("/ledger/checkpoint", responses=answers(schemas.CheckpointForm), tags=["ledger"])

@@ -155,7 +155,7 @@ def ledger(asked: PageQuestion) -> Data:
     """Return a page of events, the checkpoint, and what the last check found."""
     start = asked.get("from")
     first = _seq(start) if start is not None else max(1, asked.view.head.seq - NEWEST_EVENTS + 1)
-    listed = history.events_after(asked.view, first - 1, limit=NEWEST_EVENTS)
+    listed = history.events_after(asked.view, asked.caller, first - 1, limit=NEWEST_EVENTS)
     try:
         signed = history.checkpoint(asked.view)
     except NotFound:
@@ -175,7 +175,7 @@ def ledger(asked: PageQuestion) -> Data:
 def event(asked: PageQuestion) -> Data:
     """Return one event with its place in the chain, and the proof that it is in the tree."""
     seq = _seq(asked.named["name"])
-    found = history.event_document(asked.view, seq)
+    found = history.event_document(asked.view, asked.caller, seq)
     return {
         "event": found,
         "inclusion": history.inclusion(asked.view, seq=seq, size=None),

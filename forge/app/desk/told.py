@@ -1,0 +1,71 @@
+"""Says what of a recorded event a caller is told: its place in the chain always, its payload by the rule of runs."""
+
+from dataclasses import dataclass, field
+
+from forge.app.desk.permits import may_look_into
+from forge.app.desk.withheld import hidden_shapes, without_hidden
+from forge.app.tokens import Caller
+from forge.app.workspace import Workspace
+from forge.domain.tensors import Shape
+from forge.errors import ForgeError
+from forge.events import Event, Recorded
+from forge.projections.run_lookup import run_state
+from forge.projections.runs import RunState, run_of
+
+Data = dict[str, object]
+OPEN_TO_ALL = frozenset(
+    {"RunStarted", "PlanAccepted", "PromptRendered", "WorkRequested", "WorkWithdrawn", "RunSealed"}
+)
+"""Types of events of a run whose payload every caller may read at any time: they tell nothing of its candidate."""
+UNDECIDED = "withheld until the run is decided: its author and operators may read it before"
+"""Text that stands for the payload of an event of a run that isn't decided."""
+DAMAGED = "withheld: what says which of it is held out is missing or damaged; run forge ledger verify"
+"""Text that stands for the payload of an event that can't be told safely."""
+
+
+@dataclass
+class Teller:
+    """Tells one caller of events. Each run that they belong to is looked up once."""
+
+    workspace: Workspace
+    caller: Caller
+    _runs: dict[str, RunState] = field(default_factory=dict)
+    _hidden: dict[str, tuple[Shape, ...]] = field(default_factory=dict)
+
+    def told(self, recorded: Recorded[Event]) -> Data:
+        """Return an event with its envelope; `withheld` says whether something in the payload isn't told."""
+        payload = recorded.event.model_dump(mode="json")
+        told = self._payload(recorded.event, payload)
+        return {
+            "seq": recorded.seq,
+            "type": recorded.event.TYPE,
+            "stream": recorded.stream,
+            "stream_version": recorded.stream_version,
+            "recorded_at": recorded.recorded_at,
+            "actor": recorded.actor,
+            "run": recorded.correlation_id,
+            "event_hash": recorded.event_hash,
+            "payload": told,
+            "withheld": told != payload,
+        }
+
+    def _payload(self, event: Event, payload: Data) -> object:
+        run_id = run_of(event)
+        if run_id is None or event.TYPE in OPEN_TO_ALL:
+            return without_hidden(payload, ())
+        try:
+            if not may_look_into(self.caller, self._run(run_id)):
+                return {"run_id": run_id, "withheld": UNDECIDED}
+            return without_hidden(payload, self._held_out(run_id))
+        except ForgeError:  # one event that can't be told keeps none of the others back
+            return {"run_id": run_id, "withheld": DAMAGED}
+
+    def _run(self, run_id: str) -> RunState:
+        if run_id not in self._runs:
+            self._runs[run_id] = run_state(self.workspace.ledger, run_id)
+        return self._runs[run_id]
+
+    def _held_out(self, run_id: str) -> tuple[Shape, ...]:
+        if run_id not in self._hidden:
+            self._hidden[run_id] = hidden_shapes(self.workspace, self._run(run_id))
+        return self._hidden[run_id]

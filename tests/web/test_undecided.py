@@ -1,0 +1,94 @@
+"""What is in a run stays with its author and the operators until the run is decided, wherever it could be read."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+import pytest
+
+from forge.app.desk import history
+from forge.app.desk.view import View
+from forge.app.runs import abort
+from forge.app.tokens import READER, Caller
+from forge.app.workspace import Workspace
+from tests.app.prepared import benchmarked
+from tests.cli.asking import copied
+from tests.web.conftest import undecided
+
+EVE, ADA, OLGA = Caller("author", "eve"), Caller("author", "ada"), Caller("operator", "olga")
+INSIDE = {"CandidateSubmitted", "CandidateVerified", "BaselineRecorded", "BenchmarkRecorded"}
+"""Types of events that tell of a run's candidate."""
+
+
+@pytest.fixture(scope="module")
+def timed(tmp_path_factory: pytest.TempPathFactory, open_workspace: Path) -> Path:
+    """A workspace whose only run is eve's, timed and not yet decided; to be copied, never changed."""
+    folder = copied(open_workspace, tmp_path_factory.mktemp("undecided") / "home")
+    run_id = undecided(folder, "agent:eve")
+    with Workspace.open(folder) as workspace:
+        benchmarked(workspace, run_id)
+    return folder
+
+
+@pytest.fixture
+def view(timed: Path) -> Iterator[View]:
+    found = View(timed)
+    found.refresh()
+    yield found
+    found.close()
+
+
+def inside(view: View, caller: Caller) -> list[dict[str, object]]:
+    found = history.events(view, caller, after=None, types=tuple(INSIDE), limit=200)["items"]
+    assert isinstance(found, list)
+    assert {one["type"] for one in found} == INSIDE
+    return found
+
+
+@pytest.mark.parametrize("caller", [READER, ADA])
+def test_events_of_an_undecided_run_keep_their_place_and_not_their_payload(view: View, caller: Caller) -> None:
+    run_id = view.workspace.find_run("last").run_id
+    for one in inside(view, caller):
+        assert one["withheld"] is True
+        assert one["payload"] == {"run_id": run_id, "withheld": one["payload"]["withheld"]}  # type: ignore[index]
+        assert "until the run is decided" in str(one["payload"])
+        assert len(str(one["event_hash"])) == 64
+        alone = history.event_document(view, caller, int(str(one["seq"])))
+        assert alone["payload"] == one["payload"]
+        assert len(str(alone["payload_sha256"])) == 64
+    opened = history.events(view, caller, after=None, types=("RunStarted", "PlanAccepted"), limit=9)["items"]
+    assert isinstance(opened, list)
+    assert not any(one["withheld"] for one in opened)
+
+
+@pytest.mark.parametrize("caller", [EVE, OLGA])
+def test_its_author_and_an_operator_read_its_events(view: View, caller: Caller) -> None:
+    assert all("until the run is decided" not in str(one["payload"]) for one in inside(view, caller))
+    assert all(len(str(one["payload"])) > 300 for one in inside(view, caller))
+
+
+def test_once_it_is_decided_everyone_reads_its_events(timed: Path, tmp_path: Path) -> None:
+    home = copied(timed, tmp_path / "home")
+    with Workspace.open(home) as workspace:
+        abort(workspace, workspace.find_run("last"), "no longer needed")
+    view = View(home)
+    view.refresh()
+    assert inside(view, READER) == inside(view, OLGA)
+    assert all("until the run is decided" not in str(one["payload"]) for one in inside(view, READER))
+    view.close()
+
+
+def test_a_missing_file_keeps_one_event_back_and_no_other(timed: Path, tmp_path: Path) -> None:
+    home = copied(timed, tmp_path / "home")
+    with Workspace.open(home) as workspace:
+        run = workspace.find_run("last")
+        assert run.task is not None
+        digest = run.task.event.task.held_out_sha256
+    for stored in home.rglob(f"*{digest[2:]}*"):
+        stored.unlink()
+    view = View(home)
+    view.refresh()
+    found = inside(view, OLGA)
+    assert all("missing or damaged" in str(one["payload"]) and one["withheld"] for one in found)
+    assert str(home) not in orjson.dumps(found).decode()
+    view.close()
