@@ -5,6 +5,7 @@ from typing import Literal
 
 import orjson
 
+from forge.app.decisions import NOT_RECORDED
 from forge.app.workspace import SIGNER, Workspace
 from forge.ledger.statements import SELECT_FOREIGN_OF_TYPE
 from forge.ledger.transfer.export import Progress
@@ -39,8 +40,11 @@ def export(workspace: Workspace, target: Path, *, since: int, progress: Progress
     }
 
 
-def take_in(workspace: Workspace, source: Path, *, key: str | None, progress: Progress) -> Data:
-    """Check a bundle, then store its events beside our own; a second import changes nothing."""
+def take_in(
+    workspace: Workspace, source: Path, *, key: str | None, progress: Progress, dry_run: bool = False
+) -> Data:
+    """Check a bundle, and store its events beside ours unless it is a dry run; a second import changes nothing."""
+    workspace.ledger.require_writable()
     known = {one.foreign_ledger_id for one in imports(workspace.ledger).values()}
     done = read(
         workspace.ledger,
@@ -49,8 +53,9 @@ def take_in(workspace: Workspace, source: Path, *, key: str | None, progress: Pr
         trusted=None if key is None else key_of(key),
         actor=workspace.actor,
         progress=progress,
+        only_check=dry_run,
     )
-    return {
+    return (NOT_RECORDED if dry_run else {}) | {
         "ledger_id": done.header.ledger_id,
         "origin": done.header.origin,
         "size": max(done.header.size, done.held),

@@ -43,10 +43,11 @@ class Recovery:
     """True if the published registry was behind the ledger."""
 
 
-def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
+def recover(workspace: Workspace, *, abort_open: bool = False, dry_run: bool = False) -> Recovery:
     """Repair what killed processes left; a second or concurrent call changes nothing more.
 
-    `abort_open` also closes every open run. Raises StorageFailed if the workspace was opened for reading.
+    `abort_open` also closes every open run. A dry run only publishes, as every command does. Raises
+    StorageFailed if the workspace was opened for reading.
     """
     presence = workspace.presence
     if presence is None:
@@ -59,20 +60,11 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
             return Recovery(alone=False, after_a_crash=crashed)
         published = workspace.catch_up()
         begun, ended = _begun_and_ended(workspace)
-        swept = sweep(workspace.home, workspace.runs_root, known_runs=begun)
-        sealed, aborted = [], []
-        for run_id in sorted(begun - ended):
-            run = run_state(workspace.ledger, run_id)
-            if run.state in ENDS:
-                take_up(workspace, run)
-                sealed.append(run_id)
-            elif abort_open or _is_orphan(workspace, run):
-                _abort(workspace, run_id, FOLDER_GONE if _is_orphan(workspace, run) else CLOSED_BY_RECOVERY)
-                aborted.append(run_id)
-            else:
-                workspace.put_back(run)
-        workspace.catch_up()
-        presence.settle()
+        swept = sweep(workspace.home, workspace.runs_root, known_runs=begun, only_look=dry_run)
+        sealed, aborted = _close(workspace, sorted(begun - ended), abort_open=abort_open, dry_run=dry_run)
+        if not dry_run:
+            workspace.catch_up()
+            presence.settle()
     return Recovery(
         alone=True,
         after_a_crash=crashed,
@@ -82,6 +74,26 @@ def recover(workspace: Workspace, *, abort_open: bool = False) -> Recovery:
         unknown=tuple(unknown_runs(workspace.runs_root, begun)),
         published=published,
     )
+
+
+def _close(
+    workspace: Workspace, open_runs: list[str], *, abort_open: bool, dry_run: bool
+) -> tuple[list[str], list[str]]:
+    """Seal runs that ended, and abort those that can't continue, unless it is a dry run; return both."""
+    sealed, aborted = [], []
+    for run_id in open_runs:
+        run = run_state(workspace.ledger, run_id)
+        if run.state in ENDS:
+            sealed.append(run_id)
+            if not dry_run:
+                take_up(workspace, run)
+        elif abort_open or _is_orphan(workspace, run):
+            aborted.append(run_id)
+            if not dry_run:
+                _abort(workspace, run_id, FOLDER_GONE if _is_orphan(workspace, run) else CLOSED_BY_RECOVERY)
+        elif not dry_run:
+            workspace.put_back(run)
+    return sealed, aborted
 
 
 def _begun_and_ended(workspace: Workspace) -> tuple[set[str], set[str]]:

@@ -6,12 +6,14 @@ because an older backup would remove signed events.
 
 import os
 import shutil
+import tempfile
 from contextlib import closing
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from forge.app.backup import MANIFEST, Backup, Data
+from forge.app.decisions import NOT_RECORDED
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.keys_place import KEYS_FOLDER, keys_folder
 from forge.app.policy_file import load_policy
@@ -42,12 +44,12 @@ PART_LIMIT_BYTES = 1 << 20
 """Largest small file of a backup, in bytes: more than a key, a policy or the backup's description has."""
 
 
-def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -> Data:
+def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress, dry_run: bool = False) -> Data:
     """Make a workspace at `home` from the backup at `source`, and record where it continues.
 
-    `accept_loss` restores a backup that lacks signed events; a new key signs from there on. Raises UsageError if
-    there is a workspace already, LedgerCorrupt if the backup isn't whole, CheckpointRefused if it lacks signed
-    events.
+    `accept_loss` restores a backup that lacks signed events; a new key then signs. A dry run makes nothing.
+    Raises UsageError if there is a workspace already, LedgerCorrupt if the backup isn't whole, CheckpointRefused if
+    it lacks signed events.
     """
     if os.path.lexists(home / LEDGER_FILE):
         raise UsageError(
@@ -57,6 +59,9 @@ def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress) 
     progress("checking the backup")
     report = _whole(source)
     load_policy(source)
+    if dry_run:
+        _require_makable(home)
+        return _foreseen(source, home, report, accept_loss=accept_loss, progress=progress)
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -73,14 +78,50 @@ def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress) 
     }
 
 
+def _require_makable(home: Path) -> None:
+    """Raise UsageError unless `home` is a folder that may be written to, or can be made."""
+    nearest = next(path for path in (home, *home.parents) if os.path.lexists(path))
+    if not nearest.is_dir() or not os.access(nearest, os.W_OK | os.X_OK):
+        raise UsageError(
+            f"can't make a workspace at {str(home)!r}: {str(nearest)!r} isn't a folder that you may write to; "
+            "expected a folder"
+        )
+
+
+def _foreseen(source: Path, home: Path, report: AuditReport, *, accept_loss: bool, progress: Progress) -> Data:
+    """Return what a restore would make, from a copy of the database that is removed again."""
+    with tempfile.TemporaryDirectory(prefix="forge-restore-") as folder:
+        aside = Path(folder) / LEDGER_FILE
+        with closing(open_copy(source / LEDGER_FILE)) as connection:
+            copy_database(connection, aside, progress=progress)
+        with Ledger.open(aside, now=now, new_id=new_id) as ledger:
+            state = signing_state(ledger)
+            keyring, theirs = _keyrings(source, home, state.name)
+            lost = _require_extension(ledger, theirs or keyring, accept_loss=accept_loss)
+            return NOT_RECORDED | {
+                "home": str(home),
+                "ledger_id": ledger.ledger_id,
+                "from_size": report.events,
+                "root": report.root,
+                "lost_signed_events": lost,
+                "signs": lost > 0 or (state.public is not None and (theirs or keyring).has(state.public)),
+                "unchecked": str(home / RUNS_FOLDER) if (home / RUNS_FOLDER).exists() else None,
+            }
+
+
+def _keyrings(source: Path, home: Path, name: str) -> tuple[Keyring, Keyring | None]:
+    """Return the folder's own keyring, and the backup's if the folder has no key of this log."""
+    keyring = Keyring(keys_folder(home), name)
+    return keyring, None if _has_keys(keyring) else keyring.in_folder(source / KEYS_FOLDER)
+
+
 def _build(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -> tuple[LedgerRestored, int]:
     """Copy the parts, database last; return where the new epoch begins, and how many signed events it lacks."""
     with storage_errors(home), built_aside(home / LEDGER_FILE) as aside:
         with closing(open_copy(source / LEDGER_FILE)) as connection:
             copy_database(connection, aside, progress=progress)
         with Ledger.open(aside, now=now, new_id=new_id) as ledger:
-            keyring = Keyring(keys_folder(home), signing_state(ledger).name)
-            theirs = None if _has_keys(keyring) else keyring.in_folder(source / KEYS_FOLDER)
+            keyring, theirs = _keyrings(source, home, signing_state(ledger).name)
             lost = _require_extension(ledger, theirs or keyring, accept_loss=accept_loss)
             _copy_files(source, home, progress=progress)
             _require_whole(audit(source / LEDGER_FILE, runs=home / RUNS_FOLDER), home)

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from forge.app.decisions import NOT_RECORDED
 from forge.app.user_paths import make_parent, resolved
 from forge.app.workspace import Workspace
 from forge.errors import UnknownName, UsageError
@@ -16,6 +17,7 @@ from forge.ledger.signatures.checkpoints import (
     adopt,
     issue,
     newest_checkpoint,
+    rotatable,
     rotate,
     signing_state,
 )
@@ -39,8 +41,13 @@ def checkpoint(workspace: Workspace, *, new_key: bool, copy: Path | None) -> Dat
     return _shown(workspace, issued) | {"copy": str(copy) if copy else None}
 
 
-def rotate_key(workspace: Workspace) -> Data:
-    """Let the key in force name its successor, and publish both."""
+def rotate_key(workspace: Workspace, *, dry_run: bool = False) -> Data:
+    """Let the key in force name its successor and publish both, or only ask whether it may."""
+    if dry_run:
+        workspace.ledger.require_writable()
+        with workspace.keyring.held():
+            key = rotatable(workspace.ledger, workspace.keyring)
+        return NOT_RECORDED | {"ledger_id": workspace.ledger.ledger_id, "would_retire": key.verifier}
     issued = rotate(workspace.ledger, workspace.keyring, os.urandom(SEED_BYTES), actor=workspace.actor)
     workspace.publish()
     return _shown(workspace, issued)

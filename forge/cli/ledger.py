@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from forge.cli import ledger_copies, ledger_key
-from forge.cli.confirming import Yes, require_yes
+from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.lists import show_events
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
@@ -187,16 +187,20 @@ def checkpoint(
 
 
 @app.command("rotate-key")
-def rotate_key(yes: Yes = False, home: Home = None, as_json: Json = False) -> None:
+def rotate_key(yes: Yes = False, dry_run: DryRun = False, home: Home = None, as_json: Json = False) -> None:
     """Let the signing key name its successor; the next checkpoint is signed by both.
 
     Example: forge ledger rotate-key
     """
     from forge.app import signing
 
-    require_yes("Let another key sign this ledger from now on?", yes=yes)
+    require_yes("Let another key sign this ledger from now on?", yes=yes or dry_run)
     with open_workspace(home) as workspace:
-        issued: dict[str, Any] = signing.rotate_key(workspace)
+        issued: dict[str, Any] = signing.rotate_key(workspace, dry_run=dry_run)
+    if dry_run:
+        show_facts(issued, "Rotation", as_json=as_json)
+        say_dry_run()
+        return
     show_facts(issued, "Checkpoint", as_json=as_json)
     say_unvouched(issued["unvouched_adoptions"])
     say("tell all who trust the old key: ledger.vkey has the new one, and an event that the old one signed names it")

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.confirming import DryRun, say_dry_run
 from forge.cli.opening import open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say, show_facts
@@ -18,6 +19,7 @@ def recover(
     abort_open: Annotated[
         bool, typer.Option("--abort-open", help="Also close every run that is still open.")
     ] = False,
+    dry_run: DryRun = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -27,23 +29,28 @@ def recover(
     """
     from dataclasses import asdict
 
+    from forge.app.decisions import NOT_RECORDED
     from forge.app.home import find_home
     from forge.app.recovery import recover as put_right
     from forge.app.workspace import Workspace
 
     with Workspace.open(find_home(home)) as workspace:
-        found = put_right(workspace, abort_open=abort_open)
+        found = put_right(workspace, abort_open=abort_open, dry_run=dry_run)
     if as_json:
-        emit_json(asdict(found))
+        emit_json((NOT_RECORDED if dry_run else {}) | asdict(found))
     else:
-        rows = [(line,) for line in told(found)] or [("nothing to repair",)]
-        emit_table("Recovery", ("",), rows if found.alone else [("nothing was touched",)])
+        rows = [(line,) for line in told(found, dry_run=dry_run)] or [("nothing to repair",)]
+        emit_table(
+            "Would be repaired" if dry_run else "Recovery", ("",), rows if found.alone else [("nothing was touched",)]
+        )
         for run_id in found.unknown:
             say(f"note: the ledger knows nothing of the open run {run_id}; its folder was left as it is")
     if not found.alone:
         say("another process works in this workspace, so nothing was repaired; run this again when it has ended")
         suggest("try", "forge ledger recover")
         raise typer.Exit(1)
+    if dry_run:
+        say_dry_run()
 
 
 def backup(
@@ -77,6 +84,7 @@ def restore(
             help="Restore even if the backup lacks events that were signed here. A new key then signs.",
         ),
     ] = False,
+    dry_run: DryRun = False,
     as_json: Json = False,
 ) -> None:
     """Check a backup, make a workspace from it, and record that a new epoch of its ledger begins.
@@ -87,10 +95,14 @@ def restore(
     from forge.app.user_paths import resolved
 
     with reporting("restore") as progress:
-        done = go_on_from(source, resolved(directory), accept_loss=accept_loss, progress=progress)
-    show_facts(done, "Workspace", as_json=as_json)
+        done = go_on_from(source, resolved(directory), accept_loss=accept_loss, dry_run=dry_run, progress=progress)
+    show_facts(done, "Would be restored" if dry_run else "Workspace", as_json=as_json)
     if not done["signs"]:
         say(f"note: the private key isn't here, so nothing is signed: {NEW_KEY}")
+    if dry_run:
+        if done["unchecked"] is not None:
+            say(f"note: {done['unchecked']} is there already: a restore keeps its files, and checks them then")
+        say_dry_run()
 
 
 def export(
@@ -122,6 +134,7 @@ def import_(
             show_default=False,
         ),
     ] = None,
+    dry_run: DryRun = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -132,14 +145,17 @@ def import_(
     from forge.app import exchange
 
     with open_workspace(home) as workspace, reporting("import") as progress:
-        done = exchange.take_in(workspace, source, key=key, progress=progress)
-    show_facts(done, "Imported", as_json=as_json)
+        done = exchange.take_in(workspace, source, key=key, dry_run=dry_run, progress=progress)
+    show_facts(done, "Would be imported" if dry_run else "Imported", as_json=as_json)
     if done["key_trusted_from"] == "the bundle itself":
         say(
             f"WARNING: no --key was given, so only the bundle itself vouches for its key {done['key']}, and anyone "
             "can make such a bundle: ask the ledger's owner for the key by another channel, and compare"
         )
-    suggest("next", "forge ledger imported")
+    if dry_run:
+        say_dry_run()
+    else:
+        suggest("next", "forge ledger imported")
 
 
 def imported(home: Home = None, as_json: Json = False) -> None:

@@ -30,9 +30,10 @@ def open_workspace(home: Path | None) -> "Workspace":
     return workspace
 
 
-def told(recovery: "Recovery") -> list[str]:
-    """Return one line for each thing that was repaired."""
-    lines = [f"removed {name}, which was half written" for name in recovery.swept]
-    lines += [f"sealed run {run_id}, which had ended" for run_id in recovery.sealed]
-    lines += [f"closed run {run_id}" for run_id in recovery.aborted]
+def told(recovery: "Recovery", *, dry_run: bool = False) -> list[str]:
+    """Return one line for each thing that was repaired, or would be."""
+    remove, seal, close = ("remove", "seal", "close") if dry_run else ("removed", "sealed", "closed")
+    lines = [f"{remove} {name}, which was half written" for name in recovery.swept]
+    lines += [f"{seal} run {run_id}, which had ended" for run_id in recovery.sealed]
+    lines += [f"{close} run {run_id}" for run_id in recovery.aborted]
     return lines + (["updated the published files from the ledger"] if recovery.published else [])

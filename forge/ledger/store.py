@@ -280,6 +280,10 @@ class Ledger:
         left = f"nothing was written after event {self.recorded_seq}" if self.recorded_seq else NOTHING_WRITTEN
         return storage_errors(self.path, left=left)
 
+    def require_writable(self) -> None:
+        """Raise StorageFailed if this ledger was opened for reading only."""
+        self._transaction()
+
     def _transaction(self) -> WriteTransaction:
         if self._writing is None:
             raise StorageFailed(f"{self.path}: opened for reading only: expected a folder that you may write to")

@@ -120,6 +120,8 @@ def test_a_run_whose_folder_is_gone_is_closed_and_one_that_waits_is_not(home: Pa
     (aborted,) = [one for one in history(home) if one["type"] == "RunAborted"]
     assert (aborted["actor"], aborted["payload"]["reason"]) == (RECOVERY, FOLDER_GONE)
     assert ask("ledger", "recover", "--home", own, "--json").document["aborted"] == []
+    dry = ask("ledger", "recover", "--home", own, "--abort-open", "--dry-run", "--json").document
+    assert (dry["recorded"], len(dry["aborted"])) == (False, 1)
     assert count(own, "RunAborted") == 0
     assert len(ask("ledger", "recover", "--home", own, "--abort-open", "--json").document["aborted"]) == 1
     assert ask("ledger", "recover", "--home", own, "--abort-open", "--json").document["aborted"] == []
@@ -131,7 +133,9 @@ def test_a_run_at_its_end_is_sealed_and_what_is_behind_is_published(home: Path) 
     run_id = rejected_run(home, seal=False)
     shutil.rmtree(home / "kernel_registry")
     with Workspace.open(home) as workspace:
+        foreseen = recover(workspace, dry_run=True)
         found = recover(workspace)
+        assert foreseen.sealed == found.sealed
         assert (found.sealed, found.aborted) == ((run_id,), ())
         assert recover(workspace) == Recovery(alone=True, after_a_crash=False)
     assert (home / "kernel_registry" / "current.json").exists()

@@ -15,14 +15,14 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.runs.directory import BRIEFS, CAS, RunDirectory, open_runs
 
 
-def sweep(home: Path, runs_root: Path, *, known_runs: Collection[str]) -> list[str]:
+def sweep(home: Path, runs_root: Path, *, known_runs: Collection[str], only_look: bool = False) -> list[str]:
     """Remove unfinished files, and empty folders of runs that never began; return their names, relative to `home`.
 
-    A folder that holds anything is kept.
+    A folder that holds anything is kept. `only_look` removes nothing.
     """
     with storage_errors(home):
         found = [*_parts(home, runs_root), *_never_begun(runs_root, known_runs)]
-        for path in found:
+        for path in () if only_look else found:
             if path.is_dir() and not path.is_symlink():
                 shutil.rmtree(path)
             else:

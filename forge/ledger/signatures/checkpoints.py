@@ -117,21 +117,25 @@ def adopt(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> Check
 def rotate(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> CheckpointPublished:
     """Let the key in force name its successor; both sign the first checkpoint after that."""
     with keyring.held():
-        state = signing_state(ledger)
-        if state.public is None:
-            raise UsageError(
-                "this ledger has no key that could name another", hint="forge ledger checkpoint --new-key"
-            )
-        old = keyring.load(state.public)
-        with ledger.tree() as tree:
-            require_extension(tree, keyring.last)
+        old = rotatable(ledger, keyring)
         new = keyring.make(seed)
-        note = signed_note(rotation_text(state.name, old.verifier, new.verifier), (old,))
+        note = signed_note(rotation_text(keyring.name, old.verifier, new.verifier), (old,))
         event = LedgerKeyRotated(ledger_id=ledger.ledger_id, public_key=_text(new.public), note=note)
         _append(ledger, event, actor=actor, key=f"key:{new.key_id.hex()}")
         issued = _issue(ledger, keyring, (old, new), actor=actor)
         keyring.retire(old.public)
         return issued
+
+
+def rotatable(ledger: Ledger, keyring: Keyring) -> SigningKey:
+    """Return the key in force, which may name its successor; raise what `rotate` raises before it writes."""
+    public = signing_state(ledger).public
+    if public is None:
+        raise UsageError("this ledger has no key that could name another", hint="forge ledger checkpoint --new-key")
+    key = keyring.load(public)
+    with ledger.tree() as tree:
+        require_extension(tree, keyring.last)
+    return key
 
 
 def sign_text(ledger: Ledger, keyring: Keyring, text: str) -> str | None:

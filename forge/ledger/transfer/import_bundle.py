@@ -29,8 +29,11 @@ def take_in(
     trusted: VerifierKey | None,
     actor: str,
     progress: Progress,
+    only_check: bool = False,
 ) -> CheckedBundle:
     """Check a bundle, then store its events beside this ledger's own; a second import changes nothing.
+
+    `only_check` stores nothing.
 
     Raises what `check` raises; nothing is written in these cases.
     """
@@ -38,7 +41,7 @@ def take_in(
         before = imports(ledger).get(bundle.header.ledger_id)
         known = before.verifier_key if before else None
         checked = check(bundle, ledger, blobs, trusted=trusted, before=known, progress=progress)
-        if checked.new:
+        if checked.new and not only_check:
             progress(f"storing {checked.header.blobs} blobs and {checked.new} events")
             store_blobs(bundle, blobs)
             ledger.take_in(checked.header.ledger_id, new_rows(bundle, checked), _batch(ledger, checked, actor))
