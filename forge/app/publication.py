@@ -11,6 +11,7 @@ from typing import TypedDict
 import orjson
 
 from forge.app.left_out import leave_out
+from forge.app.undecided import hide_undecided
 from forge.errors import StorageFailed
 from forge.events import CheckpointPublished, KernelPromoted
 from forge.ledger.blobs import BlobStore
@@ -58,6 +59,8 @@ class Publication:
     """Function that signs a text with the ledger's key; it returns None if the key isn't at hand."""
     left_out: frozenset[str] = frozenset()
     """Environments whose evidence isn't in `tables`."""
+    decided: frozenset[str] | None = None
+    """States of the runs whose figures are in `tables`; None: those of all runs."""
 
     @property
     def seq(self) -> int:
@@ -90,6 +93,8 @@ class Publication:
         with self.tables_file() as path, closing(connect(path, read_only=True)) as connection:
             if self.left_out:
                 leave_out(connection, self.ledger, self.left_out)
+            if self.decided is not None:
+                hide_undecided(connection, self.decided)
             yield connection
 
     @contextmanager

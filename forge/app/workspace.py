@@ -75,6 +75,8 @@ class Workspace:
     """Actor of a caller over HTTP or MCP; None for the person at the command line."""
     left_out: frozenset[str] = frozenset()
     """Environments whose evidence isn't in an answer about the history."""
+    decided: frozenset[str] | None = None
+    """States of the runs whose figures are in an answer about the history; None: those of all runs."""
 
     @classmethod
     def create(cls, home: Path, *, origin: str) -> "Workspace":
@@ -286,6 +288,7 @@ class Workspace:
             self.blobs,
             sign=lambda text: sign_text(self.ledger, self.keyring, text),
             left_out=self.left_out,
+            decided=self.decided,
         )
 
     @property

@@ -1,16 +1,18 @@
 """What is in a run stays with its author and the operators until the run is decided, wherever it could be read."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import orjson
 import pytest
 
-from forge.app.desk import history
+from forge.app.desk import answers, history, runs
 from forge.app.desk.view import View
 from forge.app.runs import abort
 from forge.app.tokens import READER, Caller
 from forge.app.workspace import Workspace
+from forge.errors import UsageError
 from tests.app.prepared import benchmarked
 from tests.cli.asking import copied
 from tests.web.conftest import undecided
@@ -91,4 +93,46 @@ def test_a_missing_file_keeps_one_event_back_and_no_other(timed: Path, tmp_path:
     found = inside(view, OLGA)
     assert all("missing or damaged" in str(one["payload"]) and one["withheld"] for one in found)
     assert str(home) not in orjson.dumps(found).decode()
+    view.close()
+
+
+def over_all(view: View) -> str:
+    """Each answer over the whole history that may have a speed in it."""
+    found: list[object] = [
+        answers.experiments(view, op=None, gpu=None, ended=None, text=None, limit=50)["rows"],
+        answers.leaderboard(view, wanted={}, baseline=None)["rows"],
+        answers.notes(view, op="fused_add_rmsnorm", gpu=None)["experiments"],
+        runs.all_runs(view, READER, limit=50)["items"],
+    ]
+    plain = ("fast_p", "effectiveness", "claims", "regressions")
+    found += [answers.audit(view, name, {}, limit=50)["rows"] for name in plain]
+    with suppress(UsageError):  # this machine has no measured ceilings
+        found.append(answers.audit(view, "roofline", {"gpu": "cpu"}, limit=50)["rows"])
+    return orjson.dumps(found).decode()
+
+
+def figures(view: View) -> list[str]:
+    """The speeds of the last run, as they are written in JSON."""
+    with view.workspace.publication.tables() as tables:
+        found = tables.execute("SELECT speedup, low, high FROM latest_speedups").fetchall()
+    assert found
+    return [orjson.dumps(one).decode() for row in found for one in row]
+
+
+def test_answers_over_the_history_have_no_figure_of_an_undecided_run(timed: Path, tmp_path: Path) -> None:
+    home = copied(timed, tmp_path / "home")
+    view = View(home)
+    view.refresh()
+    told = over_all(view)
+    assert not any(one in told for one in figures(view))
+    with view.published.publication.tables() as tables:
+        assert tables.execute("SELECT count(*) FROM latest_speedups").fetchone() == (0,)
+        assert tables.execute("SELECT count(*), count(speedup) FROM trials").fetchone() == (1, 0)
+    (own,) = runs.all_runs(view, EVE, limit=5)["items"]  # type: ignore[misc]
+    assert orjson.dumps(own["speedup"]).decode() in figures(view)
+    with Workspace.open(home) as workspace:
+        abort(workspace, workspace.find_run("last"), "no longer needed")
+    view.refresh()
+    told = over_all(view)
+    assert any(one in told for one in figures(view))
     view.close()

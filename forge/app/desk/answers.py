@@ -105,7 +105,7 @@ def experiments(
     view: View, *, op: str | None, gpu: str | None, ended: str | None, text: str | None, limit: int
 ) -> Data:
     """Return what was tried and what it showed, the newest first."""
-    found = authors.experiments(view.workspace, text=text, ended=ended, limit=limit, wanted={"op": op, "gpu": gpu})
+    found = authors.experiments(view.published, text=text, ended=ended, limit=limit, wanted={"op": op, "gpu": gpu})
     return found.document() | {"title": found.title}
 
 
@@ -116,14 +116,14 @@ def all_lessons(view: View) -> Data:
 
 def notes(view: View, *, op: str, gpu: str | None) -> Data:
     """Return everything that is recorded about an operation."""
-    return gather(view.workspace, op=op, gpu=gpu)
+    return gather(view.published, op=op, gpu=gpu)
 
 
 def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str | None) -> Data:
     """Return worst, typical and best speedup for each slot and baseline."""
 
     def ask() -> Data:
-        found = speed.leaderboard(view.workspace, baseline=baseline, wanted=wanted)
+        found = speed.leaderboard(view.published, baseline=baseline, wanted=wanted)
         return found.document() | {"title": found.title}
 
     return view.kept(f"leaderboard {baseline} {sorted(wanted.items())}", RANKING, ask)
@@ -156,7 +156,7 @@ def machines(view: View) -> Data:
 
 RANKING = (
     "BenchmarkFailed", "BenchmarkInvalidated", "BenchmarkRecorded", "CandidateSubmitted", "KernelDeprecated",
-    "KernelPromoted", "KernelRevoked", "ReplicationRecorded", "ShapeTimed",
+    "KernelPromoted", "KernelRevoked", "PromotionDenied", "ReplicationRecorded", "RunAborted", "ShapeTimed",
 )  # fmt: skip
 """Types of events that can change a leaderboard."""
 
@@ -181,7 +181,7 @@ def _audits(
     view: View, asked: Mapping[str, str], limit: int
 ) -> dict[str, tuple[tuple[str, ...], Callable[[], Answer]]]:
     """Return audit -> the fields that it takes, and the function that answers it."""
-    home = view.workspace
+    home = view.published
     wanted: dict[Filter, str | None] = {"op": asked.get("op"), "gpu": asked.get("gpu"), "dtype": asked.get("dtype")}
     slot = ("op", "gpu", "dtype")
     timed = {"kernel": asked.get("kernel"), **{str(name): value for name, value in wanted.items()}}

@@ -28,19 +28,19 @@ def compare_kernels(view: View, a: str, b: str) -> Data:
 
 def speedups_picture(view: View) -> str:
     """Return a drawing of the active kernels' speedups, as SVG."""
-    bars = drawing.standing_kernels(view.workspace, wanted={})
+    bars = drawing.standing_kernels(view.published, wanted={})
     return _drawn(lambda path: drawing.plot_speedups(bars, path), empty=not bars)
 
 
 def history_picture(view: View, kernel_id: str) -> str:
     """Return a drawing of a kernel's measured times, as SVG."""
-    answer = histories.history(view.workspace, kernel=kernel_id, limit=DRAWN_MEASUREMENTS)
+    answer = histories.history(view.published, kernel=kernel_id, limit=DRAWN_MEASUREMENTS)
     return _drawn(lambda path: drawing.plot_history(answer, path), empty=not answer.rows)
 
 
 def roofline_picture(view: View, gpu: str) -> str:
     """Return a drawing of every timed candidate of a processor under its ceilings, as SVG."""
-    answer = rooflines.roofline(view.workspace, gpu=gpu, wanted={})
+    answer = rooflines.roofline(view.published, gpu=gpu, wanted={})
     return _drawn(lambda path: drawing.plot_roofline(answer, path), empty=not answer.rows)
 
 

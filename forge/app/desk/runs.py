@@ -8,7 +8,7 @@ import orjson
 
 from forge.app.author_log import run_log
 from forge.app.desk.paging import page, parse_cursor
-from forge.app.desk.permits import may_look_into, require_look_into
+from forge.app.desk.permits import DECIDED, may_look_into, require_look_into
 from forge.app.desk.refused_calls import NotShown
 from forge.app.desk.view import View
 from forge.app.desk.withheld import hidden_shapes, without_hidden
@@ -30,6 +30,8 @@ LISTED = """
     FROM runs LEFT JOIN trials USING (run_id)
     WHERE {conditions} ORDER BY runs.started_seq DESC LIMIT :limit
 """
+FOUND = ("ended", "reason", "speedup", "low", "high")
+"""Fields of a run in a list that say what was found in it."""
 CONDITIONS = {
     "before": "runs.started_seq < :before",
     "task": "runs.task_id = :task",
@@ -42,9 +44,15 @@ DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 
 
 def all_runs(
-    view: View, *, task: str | None = None, state: str | None = None, after: str | None = None, limit: int
+    view: View,
+    caller: Caller,
+    *,
+    task: str | None = None,
+    state: str | None = None,
+    after: str | None = None,
+    limit: int,
 ) -> Data:
-    """Return a page of runs, the newest first."""
+    """Return a page of runs, the newest first; what was found in them as far as the caller may look into each."""
     before = parse_cursor(view, after)
     filters = {"before": before, "task": task, "state": state}
     asked = {name: value for name, value in filters.items() if value is not None}
@@ -54,6 +62,9 @@ def all_runs(
     for one in found:
         for flag in ("sealed", "simulated"):
             one[flag] = None if one[flag] is None else bool(one[flag])
+        has_found = one["state"] not in DECIDED and any(one[name] is not None for name in FOUND)
+        if has_found and not may_look_into(caller, run_state(view.workspace.ledger, str(one["run_id"]))):
+            one.update(dict.fromkeys(FOUND))
     return page(found, limit=limit, view=view, seq_of=lambda one: int(str(one["started_seq"])))
 
 
@@ -69,7 +80,9 @@ def run_document(view: View, caller: Caller, name: str) -> Data:
         for name, event in recorded_phases(run).items()
     }
     found["phases"] = phases
-    found["error"] = None if run.error is None else run.error.event.detail
+    found["error"] = run.error.event.detail if run.error is not None else None
+    if not inside:
+        found |= {"reason": None, "error": None}
     told = without_hidden(found, hidden_shapes(view.workspace, run))
     assert isinstance(told, dict)
     return told

@@ -1,9 +1,10 @@
 """A view: one thread's read-only workspace, kept open between questions and opened again if it was replaced."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from forge.app.desk.permits import DECIDED
 from forge.app.tokens import READER, Caller, find_caller
 from forge.app.workspace import Workspace
 from forge.errors import TokenRefused
@@ -31,6 +32,11 @@ class View:
         """Return the open workspace; `refresh` opens it."""
         assert self._workspace is not None, "refresh comes first"
         return self._workspace
+
+    @property
+    def published(self) -> Workspace:
+        """Return the workspace for answers over the whole history: without the figures of undecided runs."""
+        return replace(self.workspace, decided=DECIDED)
 
     @property
     def head(self) -> Head:

@@ -64,7 +64,7 @@ async def brief(request: Request, task_id: Id) -> Response:
 @part.get("/runs", responses=answers(schemas.Page), tags=["runs"])
 async def all_runs(request: Request, asked: Annotated[questions.RunQuery, Query()]) -> Response:
     """List runs, the newest first."""
-    return await answered(request, lambda view, _: runs.all_runs(view, **asked.model_dump()))
+    return await answered(request, lambda view, caller: runs.all_runs(view, caller, **asked.model_dump()))
 
 
 @part.get("/runs/{run_id}", responses=answers(schemas.Run), tags=["runs"])

@@ -38,7 +38,7 @@ def overview(asked: PageQuestion) -> Data:
     return {
         "state": answers.state(view),
         "work": answers.requests(view)["items"],
-        "runs": runs.all_runs(view, limit=FEW)["items"],
+        "runs": runs.all_runs(view, asked.caller, limit=FEW)["items"],
         "kernels": kernels.all_kernels(view, status="active", limit=FEW)["items"],
     }
 
@@ -57,7 +57,7 @@ def task(asked: PageQuestion) -> Data:
         brief = tasks.task_brief(asked.view, str(found["task_id"]))["brief"]
     except NotFound:
         brief = None
-    listed = runs.all_runs(asked.view, task=str(found["task_id"]), limit=USUAL_ITEMS)
+    listed = runs.all_runs(asked.view, asked.caller, task=str(found["task_id"]), limit=USUAL_ITEMS)
     return {"task": found, "brief": brief, "runs": listed["items"]}
 
 
