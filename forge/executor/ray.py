@@ -240,9 +240,16 @@ class RayConnection:
             self.close()
             raise
 
+    def end(self) -> None:
+        """End the worker from another thread; the call that waits for it finds it lost."""
+        self._kill(self._actor)
+
     def close(self) -> None:
         """End the worker; what is at work there ends with it."""
         actor, self._actor = self._actor, None
+        self._kill(actor)
+
+    def _kill(self, actor: Any) -> None:
         if actor is not None and self._ray.is_initialized():
             with suppress(*_faults(self._ray)):  # the node may be gone
                 self._ray.kill(actor)

@@ -1,5 +1,7 @@
 """Calls off the work of this process from another thread: every guest is ended, and no more are started.
 
+The work of another machine for this process ends in the same way, with its connection.
+
 What a guest said that was ended so means nothing. So the work in hand ends with `CalledOff`, which is no Exception:
 no code on the way may take it for a fault of the candidate or of the machine.
 """
@@ -15,7 +17,7 @@ class CalledOff(BaseException):
 
 
 class Endable(Protocol):
-    """A guest that can be ended from any thread."""
+    """A guest, or a connection to another machine that is at work, that can be ended from any thread."""
 
     def end(self) -> None:
         """Kill the whole tree; don't wait."""

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from forge.executor import ray as nodes
 from forge.executor.ray import Node, RayAddress, RayConnection, nodes_of, parse_address, require_protected
 from forge.executor.remote.executor import RemoteExecutor
 from forge.lab.judge_version import gates_sha256
+from forge.sandbox import calling_off
+from forge.sandbox.calling_off import CalledOff
 from tests.candidates import job_for
 from tests.cli.asking import HONEST, ask, history, ledger_stands
 from tests.cluster.answers import Garbage, OnlyWalls, Silent, Verbose
@@ -88,6 +91,33 @@ def test_a_node_that_is_lost_gives_no_verdict(cluster: Any) -> None:
         time.sleep(1)
     with pytest.raises(RemoteFailed):
         executor.site(Policy())
+
+
+def test_a_job_that_is_called_off_ends_on_its_node_and_the_next_gets_a_new_worker(places: list[str]) -> None:
+    connection = RayConnection(parse_address(places[0]))
+    executor, in_candidate = RemoteExecutor(connection), threading.Event()
+    executor.site(Policy())
+    first = connection._actor
+
+    def call_off() -> None:
+        in_candidate.wait()
+        calling_off.call_off()
+
+    calling = threading.Thread(target=call_off)
+    calling.start()
+    try:
+        with pytest.raises(CalledOff):
+            executor.examine(
+                job_for(ENDLESS, language="torch"),
+                progress=lambda step: in_candidate.set() if step == "signature" else None,
+            )
+    finally:
+        in_candidate.set()
+        calling.join()
+        calling_off.resume()
+    assert executor.site(Policy()).gates_sha256 == gates_sha256(Policy())
+    assert connection._actor is not first
+    connection.close()
 
 
 @pytest.mark.usefixtures("walls")

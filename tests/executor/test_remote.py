@@ -4,8 +4,10 @@ import inspect
 import resource
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,6 +35,8 @@ from forge.lab.job import Job, Progress
 from forge.lab.judge_version import gates_sha256
 from forge.operations import find_operation
 from forge.operations.own import own_operation
+from forge.sandbox import calling_off
+from forge.sandbox.calling_off import CalledOff
 from tests.candidates import EXAMPLES, SHAPE, isolation, job_for
 from tests.lab.reference.references import square_contract
 
@@ -152,6 +156,9 @@ class Forging:
     def ask(self, call: bytes, *, progress: Progress) -> Frame:  # noqa: ARG002 (a connection takes them)
         return self._answer
 
+    def end(self) -> None:
+        pass
+
     def close(self) -> None:
         pass
 
@@ -239,6 +246,53 @@ def test_what_is_at_work_ends_with_the_connection() -> None:
     process.stdin.close()
     process.wait(60)  # far below the limit of the candidate's own work
     process.stdout.close()
+
+
+def processes_below(root: int) -> set[int]:
+    """Return a process and all that it started, and they."""
+    parents = dict[int, int]()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError):
+            state, parent = stat.read_text().rpartition(")")[2].split()[:2]
+            if state not in ("Z", "X"):
+                parents[int(stat.parent.name)] = int(parent)
+    below, more = set[int](), {root} & set(parents)
+    while more:
+        below |= more
+        more = {one for one, parent in parents.items() if parent in below} - below
+    return below
+
+
+def test_a_job_that_is_called_off_ends_there_and_the_next_gets_a_new_connection(there: RemoteExecutor) -> None:
+    endless = job("def fused_add_rmsnorm(x, residual, weight, eps):\n    while True:\n        pass\n")
+    there.site(endless.policy)
+    assert isinstance(there._connection, SshConnection)
+    assert there._connection._process is not None
+    answering, at_work, in_candidate = there._connection._process.pid, set[int](), threading.Event()
+
+    def call_off() -> None:
+        in_candidate.wait()
+        at_work.update(processes_below(answering))
+        calling_off.call_off()
+
+    calling = threading.Thread(target=call_off)
+    calling.start()
+    try:
+        with pytest.raises(CalledOff):
+            there.examine(endless, progress=lambda step: in_candidate.set() if step == "signature" else None)
+        with pytest.raises(CalledOff):
+            there.site(endless.policy)
+    finally:
+        in_candidate.set()
+        calling.join()
+        calling_off.resume()
+    assert len(at_work) > 1, "the candidate ran there"
+    until = time.monotonic() + 60  # far below the limit of the candidate's own work
+    while any(processes_below(one) for one in at_work):
+        assert time.monotonic() < until, at_work
+        time.sleep(0.02)
+    assert there.site(endless.policy).gates_sha256 == gates_sha256(endless.policy)
+    assert there._connection._process.pid != answering
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The executor of another machine: it sends each call there, and checks what comes back."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -46,6 +47,7 @@ from forge.lab.timing.contender_failure import ContenderFailedError
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
+from forge.sandbox import calling_off
 from forge.sandbox.reply import ArtifactFile
 
 
@@ -60,6 +62,9 @@ class Connection(Protocol):
 
     def ask(self, call: bytes, *, progress: Progress) -> Frame:
         """Send a call and return the answer or the refusal; raise RemoteFailed if the connection breaks."""
+
+    def end(self) -> None:
+        """Break the connection from another thread, without a wait; what is at work there ends."""
 
     def close(self) -> None:
         """Close the connection; what is at work there ends."""
@@ -187,9 +192,16 @@ class RemoteExecutor:
         return version
 
     def _ask(self, call: Call, progress: Progress = _quiet) -> Any:
-        """Send a call and return its answer, checked against its form."""
-        _require_same_forge(self._connection)
-        frame = self._connection.ask(CALLS.dump_json(call), progress=progress)
+        """Send a call and return its answer, checked against its form; raise CalledOff if the work was called off."""
+        try:
+            with calling_off.wanted():
+                calling_off.require_wanted()
+                _require_same_forge(self._connection)
+                with _endable(self._connection):
+                    frame = self._connection.ask(CALLS.dump_json(call), progress=progress)
+        except calling_off.CalledOff:
+            self._connection.close()
+            raise
         if frame.kind == "refusal":
             raise _error_of(self._connection.name, frame.payload)
         try:
@@ -197,6 +209,16 @@ class RemoteExecutor:
         except RemoteFailed:
             self._connection.close()
             raise
+
+
+@contextmanager
+def _endable(connection: Connection) -> Iterator[None]:
+    """Let the work behind a connection be called off while the block runs."""
+    calling_off.began(connection)
+    try:
+        yield
+    finally:
+        calling_off.ended(connection)
 
 
 def _require_whole(accepted: Examination, job: Job, name: str) -> None:

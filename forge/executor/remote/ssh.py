@@ -65,6 +65,12 @@ class SshConnection:
             self.close()
             raise
 
+    def end(self) -> None:
+        """End the command from another thread: the other side sees the end of its input, and ends what is at work."""
+        process = self._process
+        if process is not None:
+            process.terminate()
+
     def close(self) -> None:
         """Close the connection: the other side ends what is at work."""
         process, self._process = self._process, None
