@@ -109,7 +109,7 @@ def test_an_agent_that_hangs_with_children_is_ended_with_its_whole_tree(
     one = agent(agents, secret, "(setsid sleep 1000 &) ; trap '' TERM; while :; do sleep 1000; done")
     with pytest.raises(ModelUnanswered, match="the agent submitted nothing"):
         one.answer(ask(wait_ms=500), request_id="r")
-    for _ in range(100):
+    for _ in range(1200):
         if left_over_children() <= before:
             break
         time.sleep(0.05)

@@ -85,7 +85,7 @@ def test_nothing_of_a_live_process_is_touched(home: Path) -> None:
         assert ask("run", "list", "--home", home).status == 0
         assert parts(home) == before
     finally:
-        alive.communicate("go\n", timeout=60)
+        alive.communicate("go\n", timeout=120)
     assert alive.returncode == 0
     assert ask("run", "list", "--home", home).err == "", "it ended in good order: no process looks for debris"
     assert ask("ledger", "recover", "--home", home, "--json").document["swept"]

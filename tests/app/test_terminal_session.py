@@ -82,7 +82,7 @@ class Shell:
     def close(self) -> None:
         """End the shell."""
         os.write(self._ours, b"exit\n")
-        self._shell.wait(timeout=30)
+        self._shell.wait(timeout=120)
         os.close(self._ours)
 
 

@@ -192,13 +192,13 @@ def test_a_number_is_worth_what_it_says(text: str, value: float) -> None:
 
 
 def test_a_long_run_of_combining_marks_is_read_in_linear_time() -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     assert plain("a" + "\u0301\u0316" * 80_000) == "a"
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5
 
 
 @pytest.mark.parametrize("text", ["2\u00d7 faster. ", "1.5x (", "1 us vs ", "1.5x eager "])
 def test_a_long_paragraph_is_read_in_a_moment(text: str) -> None:
-    started = time.perf_counter()
+    started = time.thread_time()
     assert checked((text * 5000)[:19_000]).flagged
-    assert time.perf_counter() - started < 5
+    assert time.thread_time() - started < 5

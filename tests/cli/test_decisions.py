@@ -348,7 +348,7 @@ def test_a_revocation_that_was_killed_ends_in_one_revocation_that_is_published(k
 
 
 def decide(home: Path, number: int, start, answers) -> None:
-    start.wait(30)
+    start.wait(120)
     try:
         with Workspace.open(home) as workspace:
             decisions.revoke(workspace, FIRST, reason=f"by {number}", severity="unsafe")
@@ -364,9 +364,9 @@ def test_of_many_who_revoke_at_once_one_is_recorded(kept: Path) -> None:
     for asker in askers:
         asker.start()
     start.set()
-    said = [answers.get(timeout=60) for _ in askers]
+    said = [answers.get(timeout=120) for _ in askers]
     for asker in askers:
-        asker.join(20)
+        asker.join(120)
     assert said.count("revoked") == 1
     with Workspace.open(kept) as workspace:
         revoked = [one for one in workspace.ledger.read() if isinstance(one.event, KernelRevoked)]

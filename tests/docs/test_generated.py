@@ -26,6 +26,7 @@ def test_a_stale_page_is_named_and_refused(tmp_path):
     script = (
         "import sys; from pathlib import Path; sys.argv = ['generate.py', '--check'];"
         "sys.path.insert(0, 'docs'); import generate;"
+        "generate.pages = lambda: {'cli.md': generate._page('Commands', generate._commands())};"
         f"generate.FOLDER = Path({str(tmp_path)!r}); sys.exit(generate.main())"
     )
     command = [sys.executable, "-c", script]

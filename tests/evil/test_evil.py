@@ -20,8 +20,9 @@ from tests.evil.described import CANDIDATES, CATALOGUE, described
 
 FULL_SERIES = {LEAKS.name, ENDURANCE.name, "any", None}
 """Gates whose candidates meet the full series of calls; None stands for candidates that must be accepted."""
-BURIAL_S = 1.0
-"""A process that has been killed is a zombie until its parent has been scheduled."""
+BURIAL_S = 30.0
+"""Time in seconds until a killed process is gone: it stays until it and its parent have had a processor, which takes
+long on a busy machine. Processes that candidates leave would last longer."""
 
 
 def job_of(path: Path) -> Job:
@@ -45,7 +46,7 @@ def job_of(path: Path) -> Job:
 
 
 def left_behind(before: set[int]) -> set[int]:
-    """Processes that are still there when the dead have had time to be buried."""
+    """Return the processes that are still there when those that were killed have had time to end."""
     deadline_s = time.monotonic() + BURIAL_S
     while (left := left_over_children() - before) and time.monotonic() < deadline_s:
         time.sleep(0.02)

@@ -48,7 +48,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "StrictHostKeyChecking accept-new\nLogLevel ERROR\n"
     )
     daemon = subprocess.Popen([str(SSHD), "-D", "-e", "-f", folder / "sshd_config"], stderr=subprocess.DEVNULL)
-    until = time.monotonic() + 20
+    until = time.monotonic() + 120
     while not _listens(port) and daemon.poll() is None and time.monotonic() < until:
         time.sleep(0.1)
     assert daemon.poll() is None, "sshd ended"

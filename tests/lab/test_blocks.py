@@ -129,5 +129,5 @@ def test_a_processs_own_family_is_not_somebody_else() -> None:
         assert {os.getpid(), child.pid, grandchild} <= descendants()
         assert os.getppid() not in descendants()
     finally:
-        child.communicate(b"\n", timeout=20)
+        child.communicate(b"\n", timeout=120)
     assert not {child.pid, grandchild} & descendants()

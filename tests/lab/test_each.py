@@ -48,7 +48,7 @@ def test_torch_has_its_threads_back_if_one_that_came_later_leaves_last() -> None
 
     def waits(one: int) -> int:
         came.set()
-        assert go.wait(30)
+        assert go.wait(120)
         return one
 
     with ThreadPoolExecutor(1) as pool:
@@ -57,7 +57,7 @@ def test_torch_has_its_threads_back_if_one_that_came_later_leaves_last() -> None
         def begins_another(one: int) -> int:
             if one == 0:
                 asides.append(pool.submit(parallel_map, waits, range(2), serial_up_to=1))
-                assert came.wait(30)
+                assert came.wait(120)
             return one
 
         assert parallel_map(begins_another, range(2), serial_up_to=1) == [0, 1]

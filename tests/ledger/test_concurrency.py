@@ -5,7 +5,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -94,7 +93,7 @@ import fcntl, sys, time
 lock = open(sys.argv[1])
 fcntl.flock(lock, fcntl.LOCK_EX)
 print(1, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
 
 
@@ -107,8 +106,8 @@ def test_a_lock_held_by_a_dead_process_is_free(path: Path) -> None:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         holder.send_signal(signal.SIGKILL)
         holder.wait()
-        began = time.monotonic()
+        with open(lock_path(path)) as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # it is free at once
         fill(ledger, 1)
-        assert time.monotonic() - began < 5
         holder.stdout.close()
     assert audit(path).ok

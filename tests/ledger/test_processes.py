@@ -97,7 +97,7 @@ def test_four_processes_append_at_once_without_a_gap_or_an_error(path: Path) -> 
         assert writer.stdin is not None
         writer.stdin.write("go\n")
         writer.stdin.flush()
-    answers = [json.loads(writer.communicate(timeout=60)[0]) for writer in writers]
+    answers = [json.loads(writer.communicate(timeout=120)[0]) for writer in writers]
     assert [writer.returncode for writer in writers] == [0] * 4
     assert len({seq for answer in answers for seq in answer}) == 4 * count
     report = audit(path)
@@ -116,7 +116,7 @@ def test_a_writer_killed_in_the_middle_loses_nothing_it_acknowledged(path: Path)
             if int(number) >= 20 + 7 * attempt:
                 writer.send_signal(signal.SIGKILL)
                 break
-        writer.communicate(timeout=30)
+        writer.communicate(timeout=120)
         report = audit(path)
         assert report.ok, report.problems
         with open_ledger(path) as ledger:
@@ -127,7 +127,7 @@ def test_a_writer_killed_in_the_middle_loses_nothing_it_acknowledged(path: Path)
 
 def test_a_full_disk_refuses_and_leaves_ledger_and_blobs_as_they_were(path: Path) -> None:
     writer = start(FILL_THE_DISK, path, "full")
-    out, _ = writer.communicate(timeout=60)
+    out, _ = writer.communicate(timeout=120)
     assert writer.returncode == 0
     answer = json.loads(out)
     assert answer["refused"] > 1

@@ -57,9 +57,9 @@ def test_swaps_under_load_leave_no_failed_and_no_torn_answer(tmp_path):
     for number in range(2, SWAPS):
         publish_nth(tmp_path, number)
     stop.set()
-    saw = [told.get(timeout=30), told.get(timeout=30)]
+    saw = [told.get(timeout=120), told.get(timeout=120)]
     for reader in readers:
-        reader.join(30)
+        reader.join(120)
     assert len(own) == 2
     assert all(isinstance(one, int) and one > 0 for one in [*saw, *own]), [*saw, *own]
 
@@ -84,7 +84,7 @@ def test_threads_that_share_a_registry_and_refresh_it_never_go_back(tmp_path):
         publish_nth(tmp_path, number)
     stop.set()
     for reader in readers:
-        reader.join(30)
+        reader.join(120)
     assert wrong == []
     registry.refresh()
     assert seen(registry) == SWAPS - 1
@@ -194,8 +194,8 @@ def test_a_child_of_a_refreshing_process_can_refresh(tmp_path):
         publish_nth(tmp_path, 2)
         child = context.Process(target=lambda: told.put(registry.refresh()))
         child.start()
-        assert told.get(timeout=20) is True
-        child.join(20)
+        assert told.get(timeout=120) is True
+        child.join(120)
     assert registry.refresh()
 
 

@@ -15,8 +15,10 @@ from forge.sandbox.launch import Bind, Confinement, Exit, Guest, Limits, masked_
 level: Level = "namespaces"
 """Behind which walls, where a test doesn't say; the fixture `walled` sets it."""
 
+WALL_S = 120.0
+"""Seconds by the clock that a program may take: only one that hangs does, however busy the machine is."""
 SMALL = Limits(
-    wall_s=15,
+    wall_s=WALL_S,
     cpu_s=15,
     memory_bytes=512 << 20,
     processes=32,
@@ -67,7 +69,7 @@ def launch(program: str, *, isolation: Level | None = None, **rest: object) -> G
 
 def run(program: str, *, isolation: Level | None = None, **rest: object) -> tuple[Exit, str]:
     with launch(program, isolation=isolation, **rest) as guest:
-        ended = guest.wait(20)
+        ended = guest.wait(WALL_S + 60)
         assert ended is not None
         return ended, guest.log()
 

@@ -102,7 +102,7 @@ time.sleep(60)
         assert groups(process.pid)
         process.send_signal(signal.SIGKILL)
         process.wait()
-        for _ in range(100):  # its tree is still ending
+        for _ in range(1200):  # its tree is still ending
             for place in PLACES:
                 cgroups.sweep(place)
             if not groups(process.pid):

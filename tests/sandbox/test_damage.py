@@ -12,9 +12,10 @@ from forge.sandbox.launch import Exit
 
 pytestmark = pytest.mark.usefixtures("walled")
 
-TIGHT = replace(confined.SMALL, wall_s=3, memory_bytes=256 << 20)
+TIGHT = replace(confined.SMALL, memory_bytes=256 << 20)
 """256 MiB for one process, 264 for all together."""
-SLACK_S = 5.0
+SLACK_S = 60.0
+"""Seconds after its time limit in which a guest is ended, even on a busy machine. Programs that sleep take longer."""
 
 TAKE = """
 import ctypes, mmap, os, socket, sys, threading, time
@@ -32,23 +33,23 @@ TOO_MUCH_TOGETHER = {
     "many processes, each within its limit": """
         for _ in range(8):
             if os.fork() == 0:
-                kept = touched(100 << 20); time.sleep(60)
-        time.sleep(60)
+                kept = touched(100 << 20); time.sleep(3600)
+        time.sleep(3600)
         """,
     "orphans in sessions of their own": """
         for _ in range(8):
             if os.fork() == 0:
                 os.setsid()
                 if os.fork() == 0:
-                    kept = touched(100 << 20); time.sleep(60)
+                    kept = touched(100 << 20); time.sleep(3600)
                 os._exit(0)
-        time.sleep(60)
+        time.sleep(3600)
         """,
     "shared memory without a name": """
         kept = mmap.mmap(-1, 1 << 30)
         for at in range(0, 1 << 30, 4096):
             kept[at] = 1
-        time.sleep(60)
+        time.sleep(3600)
         """,
     "shared memory that no page table shows": """
         kept = mmap.mmap(-1, 1 << 30)
@@ -56,36 +57,33 @@ TOO_MUCH_TOGETHER = {
             for at in range(start, start + (1 << 20), 4096):
                 kept[at] = 1
             kept.madvise(mmap.MADV_DONTNEED, start, 1 << 20)
-        time.sleep(60)
+        time.sleep(3600)
         """,
     "page tables for zeros": """
         size, step = 256 << 30, 2 << 20
         start = libc.mmap(None, size, 1, 0x4022, -1, 0)  # readable, private, anonymous, without a reserve
         for at in range(start, start + size, step):
             ctypes.c_char.from_address(at).value
-        time.sleep(60)
+        time.sleep(3600)
         """,
 }
 
 
 def suffer(program: str, **rest: object) -> tuple[Exit, str]:
-    """Run it to its end, and check that it came in time and was the end of everything."""
+    """Run it to its end, and check that its limits ended it, and everything with it."""
     marker = f"marker-damage-{os.getpid()}-{time.monotonic_ns()}"
-    began_s = time.monotonic()
     indented = "\n".join(line.removeprefix("        ") for line in program.splitlines())
     asked = {"limits": TIGHT, **rest}
     with confined.launch(f"{TAKE}\n{indented}\n# {marker}", **asked) as guest:
         ended = guest.wait(asked["limits"].wall_s + SLACK_S)
-        took_s = time.monotonic() - began_s
         assert ended is not None, "it is still running"
-        assert took_s < asked["limits"].wall_s + SLACK_S
         assert confined.host_processes(marker) == []
         return ended, guest.log()
 
 
 @pytest.mark.parametrize("attack", TOO_MUCH_TOGETHER)
 def test_a_tree_cannot_take_more_than_its_total(attack: str) -> None:
-    ended, log = suffer(TOO_MUCH_TOGETHER[attack], limits=replace(TIGHT, wall_s=15))
+    ended, log = suffer(TOO_MUCH_TOGETHER[attack], limits=TIGHT)
     assert ended.excess == "total", (ended, log)
 
 
@@ -114,7 +112,7 @@ def test_what_is_shared_with_the_host_is_not_the_guests_and_children_share_their
         for _ in range(400):
             arena.write(b"x" * (1 << 20))
         arena.flush()
-        ended, log = suffer(program, descriptors=(arena.fileno(),), limits=replace(TIGHT, wall_s=20))
+        ended, log = suffer(program, descriptors=(arena.fileno(),), limits=TIGHT)
     assert (ended.returncode, log) == (0, "[0, 0, 0, 0, 0]\n")
 
 
@@ -181,8 +179,8 @@ def test_kernel_memory_has_a_bound(attack: str) -> None:
             if os.fork() == 0:
                 try: fill()
                 except (OSError, MemoryError): pass
-                time.sleep(60)
-        time.sleep(60)
+                time.sleep(3600)
+        time.sleep(3600)
         """
     ended, log = suffer(program, limits=replace(TIGHT, wall_s=1))
     assert ended.timed_out or ended.excess is not None or ended.signal == 9
@@ -257,13 +255,13 @@ LASTING = {
         """,
     "closing everything": """
         os.closerange(0, 1 << 16)
-        time.sleep(60)
+        time.sleep(3600)
         """,
     "killing its parent": """
         for number in range(1, 65):
             try: os.kill(os.getppid(), number)
             except OSError: pass
-        time.sleep(60)
+        time.sleep(3600)
         """,
     "ignoring every signal": """
         import signal

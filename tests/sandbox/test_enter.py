@@ -50,7 +50,7 @@ def ask(questions: dict[str, str], **rest: object) -> dict[str, object]:
         with confined.start(asked, isolation=confined.level) as guest:
             os.close(write_end)
             write_end = -1
-            ended = guest.wait(20)
+            ended = guest.wait(confined.WALL_S + 60)
             assert ended is not None
             assert ended.returncode == 0, guest.log()
             answers = json.loads(os.read(read_end, 1 << 20))
@@ -294,7 +294,7 @@ def test_the_guest_is_nobody_without_privileges() -> None:
 
 
 def test_the_guest_is_not_root_on_the_host() -> None:
-    with confined.launch(f"import time; time.sleep(30)  # marker-uid-{os.getpid()}") as guest:
+    with confined.launch(f"import time; time.sleep(3600)  # marker-uid-{os.getpid()}") as guest:
         (pid,) = confined.host_processes(f"marker-uid-{os.getpid()}")
         status = Path(f"/proc/{pid}/status").read_text()
         (line,) = (line for line in status.splitlines() if line.startswith("Uid:"))

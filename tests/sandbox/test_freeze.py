@@ -73,7 +73,7 @@ def within(seconds: float, happens: Callable[[], bool]) -> bool:
 
 
 def all_move(memory: mmap.mmap, before: tuple[int, ...]) -> bool:
-    return within(10, lambda: all(now != then for now, then in zip(counters(memory), before, strict=True)))
+    return within(60, lambda: all(now != then for now, then in zip(counters(memory), before, strict=True)))
 
 
 def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walled: Level, tmp_path: Path) -> None:
@@ -85,7 +85,7 @@ def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walled: 
             masked=masked_paths(),
             environment={},
             descriptors=(file.fileno(),),
-            limits=Limits(wall_s=60),
+            limits=Limits(wall_s=600),
         )
         with mmap.mmap(file.fileno(), 4096) as memory, start(confinement, isolation=walled) as guest:
             assert all_move(memory, (0, 0, 0))
@@ -107,7 +107,7 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp
             masked=masked_paths(),
             environment={},
             descriptors=(file.fileno(),),
-            limits=Limits(wall_s=60),
+            limits=Limits(wall_s=600),
         )
         with mmap.mmap(file.fileno(), 4096) as memory:
             with start(confinement, isolation=walled) as guest:
@@ -131,7 +131,7 @@ def test_an_honest_crowd_on_a_busy_machine_is_never_said_to_have_moved(
         masked=masked_paths(),
         environment={},
         descriptors=(),
-        limits=Limits(wall_s=60),
+        limits=Limits(wall_s=600),
     )
     rivals = [subprocess.Popen([sys.executable, "-I", "-S", "-c", RESTLESS]) for _ in range(4)]
     try:
@@ -152,7 +152,7 @@ def test_an_honest_crowd_on_a_busy_machine_is_never_said_to_have_moved(
 def test_a_thread_that_sleeps_has_left_and_one_that_runs_has_not(left: Callable[[str], bool]) -> None:
     with subprocess.Popen([sys.executable, "-I", "-S", "-c", "import signal; signal.pause()"]) as sleeper:
         try:
-            assert within(30, lambda: left(f"/proc/{sleeper.pid}/task/{sleeper.pid}"))
+            assert within(60, lambda: left(f"/proc/{sleeper.pid}/task/{sleeper.pid}"))
         finally:
             sleeper.kill()
     # whoever reads it runs, which no other can be sure of on a busy machine; an old thread's counts may be one apart

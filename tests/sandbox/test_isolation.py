@@ -57,7 +57,7 @@ def test_an_ordinary_user_gets_the_same_walls() -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=30,
+        timeout=120,
     )
     if os.getuid() == 0 and "Permission" in done.stderr:
         pytest.skip("the repository can't be read by another user")
@@ -78,7 +78,7 @@ print(probe().level, len(probe().missing))
 """
     repository = __file__.rsplit("/", 3)[0]
     done = subprocess.run(
-        [sys.executable, "-c", program, repository], capture_output=True, text=True, check=False, timeout=30
+        [sys.executable, "-c", program, repository], capture_output=True, text=True, check=False, timeout=120
     )
     assert done.stdout.split() == ["none", str(len(REQUIRED) + len(OPTIONAL))], done.stderr
 
@@ -103,7 +103,7 @@ def test_where_only_bubblewrap_may_make_namespaces_it_is_the_next_rung() -> None
     command = [sys.executable, "-c", WITHOUT_UNSHARE, repository]
     if os.getuid() == 0:
         command = [sys.executable, "-c", confined.AS_USER, *command]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
     if os.getuid() == 0 and "Permission" in done.stderr:
         pytest.skip("the repository can't be read by another user")
     level, _, problem = done.stdout.partition(" ")

@@ -20,6 +20,8 @@ from forge.sandbox import launch, zygote
 from forge.sandbox.confinement import plan
 from forge.sandbox.isolation import Level
 
+LONG_S = 60.0
+"""Seconds that only a hang takes, however busy the machine is."""
 WALLS = pytest.mark.usefixtures("walled")
 
 ORPHAN = """
@@ -28,7 +30,7 @@ if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
         os.closerange(0, 100)
-        open("/dev/null"); time.sleep(60)  # MARKER
+        open("/dev/null"); time.sleep(600)  # MARKER
     os._exit(0)
 os.wait()
 """
@@ -50,10 +52,7 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     before = os.listdir("/proc/self/fd"), Path("/proc/mounts").read_text()
     yield
-    for _ in range(100):
-        if not any(thread.name.startswith("guest-") for thread in threading.enumerate()):
-            break
-        time.sleep(0.01)
+    assert eventually(lambda: not any(thread.name.startswith("guest-") for thread in threading.enumerate()))
     assert len(os.listdir("/proc/self/fd")) <= len(before[0])
     assert Path("/proc/mounts").read_text() == before[1]
     assert os.listdir(temporary) == []
@@ -61,7 +60,7 @@ def nothing_is_left(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytes
         os.waitpid(-1, os.WNOHANG)
 
 
-def eventually(condition: Callable[[], bool], timeout_s: float = 5.0) -> bool:
+def eventually(condition: Callable[[], bool], timeout_s: float = LONG_S) -> bool:
     deadline = time.monotonic() + timeout_s
     while not condition():
         if time.monotonic() > deadline:
@@ -108,10 +107,9 @@ def test_a_signal_is_told_as_a_signal(isolation: Level) -> None:
 
 @pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_an_endless_loop_is_killed_at_the_wall_limit(isolation: Level) -> None:
-    began = time.monotonic()
-    ended, _ = confined.run("while True: pass", isolation=isolation, limits=replace(SMALL, wall_s=0.4))
+    ended, _ = confined.run("while True: pass", isolation=isolation, limits=replace(SMALL, wall_s=0.4, cpu_s=5))
     assert ended.timed_out
-    assert time.monotonic() - began < 3
+    assert (ended.returncode, ended.signal) == (None, signal.SIGKILL), "it isn't ended by its processor seconds"
 
 
 @WALLS
@@ -123,7 +121,7 @@ def test_processor_time_is_a_backstop() -> None:
 @pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_endless_output_is_killed_and_kept_short(isolation: Level) -> None:
     with confined.launch("import os\nwhile True: os.write(1, b'\\x1b[2J' * 9999)", isolation=isolation) as guest:
-        ended = guest.wait(10)
+        ended = guest.wait(LONG_S)
         assert ended is not None
         assert ended.flooded
         assert guest.flooded
@@ -162,7 +160,7 @@ def test_a_fork_bomb_is_bounded_and_leaves_nothing() -> None:
         except OSError as error:
             print(children, error.errno, flush=True)
             break
-    import time; time.sleep(30)
+    import time; time.sleep(600)
     """
     marker = f"marker-bomb-{os.getpid()}"
     with confined.launch(program.replace("MARKER-bomb", marker)) as guest:
@@ -175,7 +173,7 @@ def test_a_fork_bomb_is_bounded_and_leaves_nothing() -> None:
 @pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)
 def test_an_orphan_in_a_session_of_its_own_is_gone_after_kill(isolation: Level) -> None:
     marker = f"marker-kill-{isolation}-{os.getpid()}"
-    with confined.launch(ORPHAN.replace("MARKER", marker) + "time.sleep(60)", isolation=isolation) as guest:
+    with confined.launch(ORPHAN.replace("MARKER", marker) + "time.sleep(600)", isolation=isolation) as guest:
         assert eventually(lambda: len(confined.host_processes(marker)) == 2)
         guest.kill()
         assert confined.host_processes(marker) == []
@@ -218,9 +216,9 @@ def test_killing_the_host_kills_the_tree(isolation: Level, tmp_path: Path) -> No
 import sys, time
 sys.path[:0] = {paths!r}
 import confined
-guest = confined.launch({(ORPHAN.replace("MARKER", marker) + "time.sleep(60)")!r}, isolation={isolation!r})
+guest = confined.launch({(ORPHAN.replace("MARKER", marker) + "time.sleep(600)")!r}, isolation={isolation!r})
 print(guest._process.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
     environment = {**os.environ, "TMPDIR": str(tmp_path)}  # a killed host can't remove its directories
     command = [sys.executable, "-c", host]
@@ -243,7 +241,7 @@ def test_a_guest_outlives_the_thread_that_started_it(isolation: Level) -> None:
     thread.start()
     thread.join()
     with started[0] as guest:
-        ended = guest.wait(10)
+        ended = guest.wait(LONG_S)
         assert ended is not None
         assert (ended.returncode, guest.log()) == (0, "finished\n")
 
@@ -265,7 +263,7 @@ def test_what_is_left_in_scratch_never_reaches_the_host() -> None:
 
 @WALLS
 def test_two_guests_see_nothing_of_each_other() -> None:
-    with confined.launch("open('/tmp/mine', 'w').write('x'); import time; time.sleep(30)") as first:
+    with confined.launch("open('/tmp/mine', 'w').write('x'); import time; time.sleep(600)") as first:
         # folders below /tmp may be there as places that Python is mounted at
         look = "import os; print('mine' in os.listdir('/tmp'), os.listdir('/scratch'), os.getpid())"
         ended, log = confined.run(look)
@@ -277,7 +275,9 @@ def test_two_guests_see_nothing_of_each_other() -> None:
 def test_a_pipe_ends_when_the_guest_closes_it() -> None:
     """Neither the supervisor nor PID 1 keeps a copy."""
     read_end, write_end = os.pipe()
-    with confined.launch("import os, time; os.write(3, b'x'); os.close(3); time.sleep(30)", descriptors=(write_end,)):
+    with confined.launch(
+        "import os, time; os.write(3, b'x'); os.close(3); time.sleep(600)", descriptors=(write_end,)
+    ):
         os.close(write_end)
         assert os.read(read_end, 10) == b"x"
         assert os.read(read_end, 10) == b""
@@ -305,10 +305,10 @@ def test_a_wall_that_cannot_be_built_names_its_step(tmp_path: Path) -> None:
 @WALLS
 def test_killing_the_supervisor_kills_the_tree() -> None:
     marker = f"marker-supervisor-{os.getpid()}"
-    with confined.launch(ORPHAN.replace("MARKER", marker) + "time.sleep(60)") as guest:
+    with confined.launch(ORPHAN.replace("MARKER", marker) + "time.sleep(600)") as guest:
         assert eventually(lambda: len(confined.host_processes(marker)) == 2)
         os.kill(guest._process.pid, signal.SIGKILL)
-        ended = guest.wait(5)
+        ended = guest.wait(LONG_S)
         assert ended is not None
         assert ended.signal == signal.SIGKILL
         assert confined.host_processes(marker) == []
@@ -334,7 +334,7 @@ def test_a_checkout_inside_a_bound_tree_is_hidden_and_its_interpreter_is_not(tmp
         launch.Bind(tmp_path / "project" / "venv", "/tree/project/venv"),
     )
     with launch.start(replace(asked, binds=asked.binds + nested), isolation=confined.level) as guest:
-        guest.wait(10)
+        guest.wait(LONG_S)
         assert guest.log() == "['venv'] public\n''\n"
 
 
@@ -362,7 +362,7 @@ def test_without_walls_targets_become_paths_of_the_host(tmp_path: Path) -> None:
         binds=(launch.Bind(tmp_path, "/given"),),
     )
     with launch.start(asked, isolation="none") as guest:
-        ended = guest.wait(10)
+        ended = guest.wait(LONG_S)
         assert ended is not None
         assert (ended.returncode, guest.log()) == (0, f"hello {tmp_path}/a:/b\n")
         assert guest.isolation.level == "none"

@@ -23,7 +23,7 @@ LISTEN = "said = channel.read_command()\n"
 ARENA_BYTES = 1 << 16
 
 
-def answer_of(program: str, *, limit_s: float = 60.0) -> bytes | Refused:
+def answer_of(program: str, *, limit_s: float = 120.0) -> bytes | Refused:
     """The answer of a guest that runs `program`; it needs no torch."""
     stage = Stage(Program(language=find_language("torch"), files={"kernel.py": b""}), isolation())
     (stage._directory / SERVE).write_text(PROTOCOL + program)
@@ -36,19 +36,19 @@ def answer_of(program: str, *, limit_s: float = 60.0) -> bytes | Refused:
         stage.remove()
 
 
-def refusal_of(program: str, *, limit_s: float = 60.0) -> Refused:
+def refusal_of(program: str, *, limit_s: float = 120.0) -> Refused:
     answer = answer_of(program, limit_s=limit_s)
     assert isinstance(answer, Refused), answer
     return answer
 
 
 def test_a_guest_that_keeps_to_the_protocol_hands_over_its_bytes() -> None:
-    assert answer_of(LISTEN + "os.pwrite(5, b'found', 0); reply(5); time.sleep(60)") == b"found"
+    assert answer_of(LISTEN + "os.pwrite(5, b'found', 0); reply(5); time.sleep(600)") == b"found"
 
 
 def test_a_result_larger_than_the_arena_is_an_error_and_not_a_read_past_it() -> None:
     with pytest.raises(ValueError, match="larger than the arena"):
-        answer_of(LISTEN + "reply(2**31); time.sleep(60)")
+        answer_of(LISTEN + "reply(2**31); time.sleep(600)")
 
 
 @pytest.mark.parametrize(
@@ -57,10 +57,10 @@ def test_a_result_larger_than_the_arena_is_an_error_and_not_a_read_past_it() -> 
         ("os._exit(3)", "RUNTIME_ERROR"),
         (LISTEN + "os._exit(3)", "RUNTIME_ERROR"),
         (LISTEN + "os.kill(os.getpid(), 11)", "RUNTIME_ERROR"),
-        (LISTEN + "os.close(4); time.sleep(60)", "TAMPERING"),
-        (LISTEN + "os.write(4, b'done'); time.sleep(60)", "TAMPERING"),
-        (LISTEN + "os.write(4, b'x' * (wire.RECORD_BYTES + 1)); time.sleep(60)", "TAMPERING"),
-        (LISTEN + "reply(0, call_id=7); time.sleep(60)", "TAMPERING"),
+        (LISTEN + "os.close(4); time.sleep(600)", "TAMPERING"),
+        (LISTEN + "os.write(4, b'done'); time.sleep(600)", "TAMPERING"),
+        (LISTEN + "os.write(4, b'x' * (wire.RECORD_BYTES + 1)); time.sleep(600)", "TAMPERING"),
+        (LISTEN + "reply(0, call_id=7); time.sleep(600)", "TAMPERING"),
     ],
 )
 def test_a_guest_that_breaks_the_protocol_is_refused_with_the_reason(program: str, code: str) -> None:
@@ -74,6 +74,6 @@ def test_a_guest_that_ends_before_its_command_is_refused_with_its_log() -> None:
 
 
 def test_a_guest_that_says_nothing_is_refused_by_the_clock() -> None:
-    answer = refusal_of(LISTEN + "time.sleep(60)", limit_s=1.5)
+    answer = refusal_of(LISTEN + "time.sleep(600)", limit_s=1.5)
     assert (answer.reason.code, answer.by_the_clock) == ("TIMEOUT", True)
     assert "1.5 s by the clock" in answer.reason.message

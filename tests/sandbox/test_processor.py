@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -106,10 +105,8 @@ def test_a_guest_beside_a_load_of_four_times_the_cores_is_left_alone() -> None:
     """By the wall clock it takes five times as long as its processor seconds allow."""
     program = "import time\nwhile time.thread_time() < 0.8: pass"
     with load(4 * (os.cpu_count() or 1)):
-        began_s = time.monotonic()
         end = ended(program, replace(WORKING, still_s=1.0))
-        took_s = time.monotonic() - began_s
-    assert end.returncode == 0, (end, took_s)
+    assert end.returncode == 0, end
 
 
 def test_guests_of_one_candidate_share_their_processor_seconds() -> None:

@@ -31,7 +31,7 @@ FUNCTIONS = (GuestFunction("kernel.py", "f"),)
 
 
 @contextmanager
-def conversation(program: str, *, limit_s: float = 20.0, starts: bool = True) -> Iterator[Session]:
+def conversation(program: str, *, limit_s: float = 120.0, starts: bool = True) -> Iterator[Session]:
     """A guest that runs `program` in the place of the harness's loop, after its start; it needs no torch."""
     stage = Stage(Program(language=find_language("torch"), files={"kernel.py": b""}), isolation())
     (stage._directory / "serve.py").write_text(PROTOCOL + START * starts + program)
@@ -61,7 +61,7 @@ os.write(4, record(0))
 
 def test_a_guest_that_keeps_to_the_protocol_is_heard() -> None:
     program = (
-        SERVE + "go = channel.read_command(); os.write(4, record(go.call_id, completed=go.count)); time.sleep(60)"
+        SERVE + "go = channel.read_command(); os.write(4, record(go.call_id, completed=go.count)); time.sleep(600)"
     )
     with conversation(program) as session:
         assert isinstance(load(session), Returned)
@@ -71,8 +71,13 @@ def test_a_guest_that_keeps_to_the_protocol_is_heard() -> None:
 
 
 def test_bytes_before_they_are_asked_for_are_tampering() -> None:
-    with conversation("os.write(4, record(0)); time.sleep(60)", starts=False) as session:
-        time.sleep(1.0)
+    with conversation(
+        "os.write(4, record(0)); print('written', flush=True); time.sleep(600)", starts=False
+    ) as session:
+        until_s = time.monotonic() + 60
+        while "written" not in session._guest.log():
+            assert time.monotonic() < until_s
+            time.sleep(0.01)
         assert code(load(session)) == "TAMPERING"
 
 
@@ -89,12 +94,12 @@ def test_bytes_before_they_are_asked_for_are_tampering() -> None:
     ],
 )
 def test_anything_but_one_record_for_this_call_is_tampering(said: str) -> None:
-    with conversation(f"channel.read_command(); os.write(4, {said}); time.sleep(60)") as session:
+    with conversation(f"channel.read_command(); os.write(4, {said}); time.sleep(600)") as session:
         assert code(load(session)) == "TAMPERING"
 
 
 def test_a_second_record_that_comes_late_is_tampering() -> None:
-    with conversation(SERVE + "time.sleep(0.2); os.write(4, record(0)); time.sleep(60)") as session:
+    with conversation(SERVE + "time.sleep(0.2); os.write(4, record(0)); time.sleep(600)") as session:
         assert isinstance(load(session), Returned)
         time.sleep(0.6)
         assert code(session.release(0, 0, 1, ())) == "TAMPERING"
@@ -102,14 +107,14 @@ def test_a_second_record_that_comes_late_is_tampering() -> None:
 
 def test_a_record_that_counts_other_calls_is_tampering() -> None:
     with conversation(
-        SERVE + "go = channel.read_command(); os.write(4, record(go.call_id, completed=2)); time.sleep(60)"
+        SERVE + "go = channel.read_command(); os.write(4, record(go.call_id, completed=2)); time.sleep(600)"
     ) as session:
         load(session)
         assert code(session.release(0, 0, 3, ())) == "TAMPERING"
 
 
 def test_a_closed_channel_of_a_living_guest_is_tampering() -> None:
-    with conversation("channel.read_command(); os.close(4); time.sleep(60)") as session:
+    with conversation("channel.read_command(); os.close(4); time.sleep(600)") as session:
         assert code(load(session)) == "TAMPERING"
 
 
@@ -141,7 +146,7 @@ def test_a_guest_that_ends_before_a_candidate_is_loaded_is_no_candidates_failure
         load(session)
 
 
-@pytest.mark.parametrize("program", ["time.sleep(60)", "channel.read_command()\nwhile True: pass"])
+@pytest.mark.parametrize("program", ["time.sleep(600)", "channel.read_command()\nwhile True: pass"])
 def test_silence_ends_at_the_time_limit(program: str) -> None:
     with conversation(program, limit_s=1.5) as session:
         answer = load(session)
@@ -152,9 +157,9 @@ def test_silence_ends_at_the_time_limit(program: str) -> None:
 
 def test_a_guest_that_doesnt_read_its_commands_cant_hold_the_host() -> None:
     many = tuple(GuestFunction("kernel.py", f"f{number}") for number in range(4000))
-    with conversation("time.sleep(60)", limit_s=1.5, starts=False) as session:
+    with conversation("time.sleep(600)", limit_s=1.5, starts=False) as session:
         assert code(session.load(FUNCTIONS)) == "TIMEOUT"
-    with conversation("time.sleep(60)", limit_s=1.5) as session:
+    with conversation("time.sleep(600)", limit_s=1.5) as session:
         assert code(session.load(many)) == "TIMEOUT"
 
 
@@ -163,7 +168,7 @@ def test_a_long_log_costs_no_time_between_a_reply_and_the_look_at_it() -> None:
     program = (
         "os.write(2, bytes(64 << 10))\n"
         + SERVE
-        + "go = channel.read_command(); os.write(4, record(go.call_id, completed=1)); time.sleep(60)"
+        + "go = channel.read_command(); os.write(4, record(go.call_id, completed=1)); time.sleep(600)"
     )
     with conversation(program) as session:
         load(session)
@@ -179,7 +184,7 @@ def test_a_long_log_costs_no_time_between_a_reply_and_the_look_at_it() -> None:
 def test_all_that_was_printed_before_a_reply_is_in_the_log() -> None:
     """The thread that reads the log may not have had its turn when the reply is there."""
     lines = "for number in range(500): os.write(2, b'line %d of a long traceback, as Python prints it\\n' % number)\n"
-    with conversation("channel.read_command()\n" + lines + "os.write(4, record(0, 1)); time.sleep(60)") as session:
+    with conversation("channel.read_command()\n" + lines + "os.write(4, record(0, 1)); time.sleep(600)") as session:
         answer = load(session)
         assert isinstance(answer, Refused)
         assert "line 499 of" in answer.log

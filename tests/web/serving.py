@@ -55,7 +55,7 @@ def served(home: Path, tokens: dict[str, str], *more: str) -> Iterator[Served]:
         yield Served(json.loads(line)["address"], home, tokens, process)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(30)
+        process.wait(120)
         process.communicate()
 
 

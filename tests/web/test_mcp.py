@@ -199,7 +199,7 @@ def test_the_server_serves_the_tools_to_the_holders_of_tokens(server: Served) ->
     @asynccontextmanager
     async def connected(holder: str | None) -> Any:
         headers = {} if holder is None else {"Authorization": f"Bearer {server.tokens[holder]}"}
-        async with httpx2.AsyncClient(headers=headers, timeout=30) as http:
+        async with httpx2.AsyncClient(headers=headers, timeout=120) as http:
             yield streamable_http_client(f"{server.address}/mcp", http_client=http)
 
     async def talk() -> None:
