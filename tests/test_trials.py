@@ -1,4 +1,4 @@
-"""That a trial is never evidence: nothing that decides, publishes or recommends can name one."""
+"""That a trial or an estimate is never evidence: nothing that decides, publishes or recommends can name one."""
 
 import re
 from pathlib import Path
@@ -12,6 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "forge"
 MODULES = [path.relative_to(PACKAGE).as_posix() for path in sorted(PACKAGE.rglob("*.py"))]
 TRIALS = re.compile(
     r"TrialsScreened|FailedTrial|TimedTrial|\bTrial\b|domain\.authoring|events\.screen\b|lab\.screen\b"
+    r"|SpeedupEstimated|AgainstBaseline|events\.estimate\b|pipeline\.estimate\b|estimate:"
 )
 FIELDS = re.compile(r"\.screened\b|\.trials\b|\blog_mean\b|\blog_error\b|\breference_failed\b")
 """Fields that only a screening and its trials have: reading one needs no name of a class."""
@@ -19,6 +20,7 @@ MAY_NAME_TRIALS = (
     "domain/authoring.py",
     "events/__init__.py",
     "events/screen.py",
+    "events/estimate.py",
     "events/session",
     "ledger/actors.py",  # who may write the event
     "ledger/audit/referenced_blobs.py",  # that its samples are stored
@@ -28,6 +30,7 @@ MAY_NAME_TRIALS = (
     "app/search_demo.py",
     "app/left_out.py",  # what one machine recorded, trials too, left out of an answer
     "app/trials.py",
+    "app/estimates.py",  # records an estimate; a benchmark says what is promoted
     "app/session",
     "app/solve/",  # hands drafts in; gates and clock say what becomes of them
     "pipeline/sessions/",  # what an author asks and learns, round by round
@@ -57,7 +60,7 @@ def test_only_makers_and_readers_of_trials_name_them() -> None:
     found = {name: TRIALS.search(text) or FIELDS.search(text) for name, text in texts.items()}
     named = {name: match[0] for name, match in found.items() if match}
     assert not named, (
-        "a trial ranks drafts and is never evidence: read what a candidate's own events say, "
+        "a trial or an estimate is never evidence: read what a candidate's own events say, "
         "or add the path here if no decision can follow from it"
     )
 

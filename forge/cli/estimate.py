@@ -1,4 +1,4 @@
-"""bench --quick: an estimate that isn't recorded."""
+"""bench --quick: an estimate, which no decision reads."""
 
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ def _show(found: Document) -> None:
         why = (found["failed"]["code"], found["failed"]["message"])
         emit_table("Estimate: the candidate failed while it was timed", ("code", "why"), [why])
         return
-    title = "Estimate: not recorded, and it decides nothing"
+    title = "Estimate: it decides nothing"
     rows = [
         (
             one["baseline"],

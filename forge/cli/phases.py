@@ -38,7 +38,9 @@ Attempts = Annotated[
 ]
 Quick = Annotated[
     bool,
-    typer.Option("--quick", help="Estimate the speedup in seconds: it isn't recorded and decides nothing."),
+    typer.Option(
+        "--quick", help="Estimate the speedup in seconds. It is recorded as an estimate and decides nothing."
+    ),
 ]
 Replicate = Annotated[
     bool,

@@ -29,6 +29,7 @@ from forge.events.create import TaskCreated
 from forge.events.doubt import KernelDoubted
 from forge.events.envelope import Recorded
 from forge.events.environment import DeviceCalibrated, EnvironmentCaptured
+from forge.events.estimate import SpeedupEstimated
 from forge.events.experiment import ExperimentClosed, LessonAccepted, LessonProposed
 from forge.events.fact import Fact
 from forge.events.human import HumanDecided
@@ -94,6 +95,7 @@ Event = (
     | CandidateDuplicated
     | CandidateRejected
     | TrialsScreened
+    | SpeedupEstimated
     | ClaimRecorded
     | ClaimAssessed
     | CandidateVerified
@@ -220,6 +222,7 @@ __all__ = [
     "SessionClosed",
     "SessionOpened",
     "ShapeTimed",
+    "SpeedupEstimated",
     "StepAnswered",
     "StepProposed",
     "TaskCreated",

@@ -1,6 +1,6 @@
 """Estimates a candidate's speedup in seconds: two process pairs, few rounds, no confirmation.
 
-An estimate isn't recorded and decides nothing. It tells an author whether a benchmark is worth its minutes.
+An estimate is recorded as such and decides nothing. It tells an author whether a benchmark is worth its minutes.
 """
 
 import math

@@ -1,4 +1,4 @@
-"""Trials that claim wonders are recorded beside a candidate; every decision and every answer stays what it was."""
+"""Trials and estimates that claim wonders are recorded beside a candidate; no decision and no answer changes."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,8 @@ from forge.app.runs import GATE
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Screened, TimedTrial, Trial
 from forge.domain.evidence import Interval
-from forge.events import TrialsScreened
+from forge.events import SpeedupEstimated, TrialsScreened
+from forge.events.estimate import AgainstBaseline
 from tests.app.prepared import benchmarked_run
 from tests.cli.asking import ask, copied
 
@@ -43,7 +44,7 @@ OF_THE_LEDGER = frozenset({"promoted_event_hash", "generation", "source"})
 
 
 def record_wonders(home: Path) -> None:
-    """Record a screening in which the run's candidate is a thousand times as fast, and in which it fails."""
+    """Record a screening and an estimate in which the run's candidate is a thousand times as fast."""
     with Workspace.open(home) as workspace:
         run = workspace.find_run("last")
         assert run.submitted is not None
@@ -68,7 +69,17 @@ def record_wonders(home: Path) -> None:
             env_sha256="e" * 64,
             elapsed_s=1.0,
         )
-        workspace.append((event,), run_id=run.run_id, key="test:wonders", actor=GATE)
+        estimate = SpeedupEstimated(
+            task_id=str(run.task_id),
+            candidate=candidate,
+            against=(
+                AgainstBaseline(baseline="eager", baseline_ns=1000.0, candidate_ns=1.0, ratios=(1000.0, 999.0)),
+            ),
+            control=(1.0, 1.0),
+            left_out=(),
+            env_sha256="e" * 64,
+        )
+        workspace.append((event, estimate), run_id=run.run_id, key="test:wonders", actor=GATE)
 
 
 def leaves(document: Any, path: str = "") -> dict[str, object]:
@@ -90,7 +101,7 @@ def pair(home: Path, tmp_path: Path) -> tuple[Path, Path]:
 
 @pytest.mark.slow
 def test_no_decision_and_no_answer_reads_a_trial(pair: tuple[Path, Path]) -> None:
-    """Only places in the ledger differ: one more event comes before the decision."""
+    """Only places in the ledger differ: two more events come before the decision."""
     found = []
     for home in pair:
         decided = ask("promote", "last", "--home", home, "--json").document
@@ -103,5 +114,5 @@ def test_no_decision_and_no_answer_reads_a_trial(pair: tuple[Path, Path]) -> Non
 
 
 def _is_a_place(path: str, one: object, other: object) -> bool:
-    later = isinstance(one, int) and isinstance(other, int) and other == one + 1
+    later = isinstance(one, int) and isinstance(other, int) and other == one + 2
     return later or path.rpartition("/")[2] in OF_THE_LEDGER
