@@ -50,7 +50,7 @@ class Policy(Value):
     seconds. A new workspace has 1200. None, as in policies that are older than the field: only each guest is
     limited."""
     memory_limit_bytes: Annotated[int, Field(ge=2**28, le=2**44)] = 8 * 2**30
-    """Memory that one guest may allocate."""
+    """Memory that one guest may allocate, in bytes. Chosen; each guest that runs at once may take as much."""
     baselines: tuple[PolicyBaseline, ...] = Field(default=("eager", "compile", "vendor"), min_length=1)
     """Baselines that are measured, through the candidate's own path, if the operation has them. `contenders` means
     every contender that is installed and applies. The incumbent is always measured too. The fastest of all is the one
@@ -68,13 +68,16 @@ class Policy(Value):
     calls."""
     rounds: Annotated[int, Field(ge=4, le=400)] = 12
     """Number of paired measurements within one process pair, by the host's clock. It grows up to four times if the
-    control is noisy."""
+    control is noisy. Chosen: two blocks of six; a pair takes longer with more."""
     replay_rounds: Annotated[int, Field(ge=4, le=400)] = 24
-    """Number of paired measurements within one process pair, by graph replay."""
+    """Number of paired measurements within one process pair, by graph replay. Chosen: four blocks of six; a pair
+    takes longer with more."""
     control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.05
-    """Largest relative half-width of the control's interval, by the host's clock. Beyond it there is no verdict."""
+    """Largest relative half-width of the control's interval, by the host's clock. Beyond it there is no verdict.
+    Chosen: half of the 10 % by which a kernel usually has to be faster."""
     replay_control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.02
-    """Largest relative half-width of the control's interval, by graph replay. Beyond it there is no verdict."""
+    """Largest relative half-width of the control's interval, by graph replay. Beyond it there is no verdict. Chosen:
+    a fifth of the 10 % by which a kernel usually has to be faster."""
     most_dropped: Annotated[float, Field(ge=0, le=0.5)] = 0.2
     """Largest share of blocks that may be left out because the device was shared or its clocks were lowered. Beyond
     it there is no verdict."""
@@ -85,7 +88,8 @@ class Policy(Value):
     tolerance_baseline_multiple: Annotated[float, Field(ge=1, le=16)] = 4.0
     """Factor m of the bound's first term: m times PyTorch's own error in the row, in proportion to size."""
     tolerance_accumulate_multiple: Annotated[float, Field(ge=1, le=16)] = 2.0
-    """Factor c of the bound's second term, `u_out |y| + c u_acc (sqrt(n) + 8) S`."""
+    """Factor c of the bound's second term, `u_out |y| + c u_acc (sqrt(n) + 8) S`. Chosen: a kernel may err by twice
+    the estimate for its own order of summation. A larger factor hides larger errors."""
 
 
 def new_policy() -> Policy:

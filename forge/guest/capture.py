@@ -16,7 +16,8 @@ from .module import Bound
 from .spans import lie_apart, span
 
 WARM_UP_CALLS = 3
-"""Number of calls before the capture, in which compilation, autotuning and the allocation of workspaces happen."""
+"""Number of calls before the capture, in which compilation, autotuning and the allocation of workspaces happen.
+PyTorch's guide to CUDA graphs warms up as often."""
 
 
 def capture(

@@ -27,6 +27,7 @@ SHARE_STEPS = 5
 WARM_UP_STEPS = 3
 """Number of steps before anything is timed: the first ones load and compile."""
 TEXT_LIMIT = 800
+"""Number of characters in a problem's text, at most. Chosen; an error shows the text whole."""
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
 Function = Callable[..., Any]
 """Foreign code, which may return anything."""

@@ -14,7 +14,7 @@ import torch
 from . import channel, describe, load, module, wire
 
 TEXT_LIMIT = 400
-"""Number of characters of a problem's text, at most."""
+"""Number of characters of a problem's text, at most. Chosen; an error shows the text whole."""
 MOST_CONSTANTS = 64
 """Number of values of a tensor that a module makes itself, at most. Larger ones are weights in all but name."""
 

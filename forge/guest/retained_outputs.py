@@ -8,7 +8,8 @@ import torch
 MOST_BYTES = 2**20
 """Size in bytes of all kept outputs, at most. Copies of large outputs would cost as much as calls."""
 RELEASES_KEPT = 24
-"""Number of following releases during which outputs are kept."""
+"""Number of following releases during which outputs are kept. Chosen; each of these releases compares the outputs
+with their copies."""
 
 
 class RetainedOutputs:

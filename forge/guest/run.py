@@ -25,9 +25,10 @@ Function = Callable[..., object]
 _RETAINED = RetainedOutputs()
 """Outputs that this process keeps between calls; a guest has one session in its life."""
 THREAD_ATTEMPTS = 50
-"""Number of times that the start of a thread is tried. All guests of a machine share one limit of threads."""
+"""Number of times that the start of a thread is tried. All guests of a machine share one limit of threads. With
+`THREAD_WAIT_S` between them they take 5 s."""
 THREAD_WAIT_S = 0.1
-"""Seconds between two tries."""
+"""Seconds between two tries. Chosen; a shorter one asks the kernel more often."""
 _ARENAS: list[range] = []
 """Address ranges of the shared memory, in bytes."""
 

@@ -7,7 +7,7 @@ import torch
 from . import module
 
 TEXT_LIMIT = 400
-"""Number of characters in a problem's text, at most."""
+"""Number of characters in a problem's text, at most. Chosen; an error shows the text whole."""
 
 
 class ProblemError(Exception):

@@ -39,7 +39,8 @@ ends by it has no verdict, so that it may be shorter than a guest's own."""
 STILL_S = 30.0
 """Seconds after which a guest that takes no processor time stands still. Imports from a cold disk pause for less."""
 MOST_COUNTED_THREADS = 8
-"""Number of threads that may each use their processor seconds in full, at most."""
+"""Number of threads that may each use their processor seconds in full, at most. Chosen; a guest that hangs in all
+threads ends after this many times its processor seconds."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -19,7 +19,8 @@ MOST_LINES = 20
 MOST_COLUMNS = 300
 """Number of characters of a line, at most. A template's error message may have thousands."""
 MOST_BYTES = 2**20
-"""Number of characters of a log that are read, from its end."""
+"""Number of characters of a log that are read, from its end. Chosen; errors stand at the end. A larger number costs
+time for each look at a log."""
 COMPILED = ("kernel.cpp", "kernel.cu")
 """Names under which a builder compiles the text in a string constant of kernel.py."""
 NO_MODULE = (

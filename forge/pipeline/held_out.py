@@ -20,7 +20,8 @@ LABEL = "held out for one candidate"
 AGENT = "agent:"
 """Beginning of the name of an author that gets feedback: a search, a model or a command."""
 MOST_BATCH = 64
-"""Largest batch size that is drawn for a reference file, unless its own is larger."""
+"""Largest batch size that is drawn for a reference file, unless its own is larger. Chosen; time and memory of a
+question grow with the batch."""
 OWN_SHAPES = 4
 """Number of shapes that are drawn for a reference file, as many as its task holds out."""
 

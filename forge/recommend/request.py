@@ -16,6 +16,8 @@ Priority = Literal["latency", "throughput", "cost", "balanced"]
 Positive = Annotated[float, Field(ge=1e-9, le=1e12)]
 """A time, rate or price. Smaller values aren't real, and their quotients overflow a float."""
 LEAST_PRICE = 1e-6
+"""Lowest price of one GPU for an hour, in the caller's own currency. It is the lowest that an error shows as above
+zero, with six decimals."""
 Tokens = Annotated[int, Field(gt=0, le=10**9)]
 Name = Annotated[str, StringConstraints(min_length=1, max_length=80)]
 

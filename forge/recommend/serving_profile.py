@@ -16,7 +16,8 @@ from forge.recommend.quantization import Backend, Quantization
 from forge.recommend.request import Name, Positive, Tokens, Traffic, told
 
 PROFILES_LIMIT = 100_000
-"""Largest number of profiles in one file."""
+"""Largest number of profiles in one file. Chosen; each profile is compared with every plan, so a larger file costs
+time."""
 Text = Annotated[str, StringConstraints(max_length=400)]
 
 

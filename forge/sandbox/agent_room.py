@@ -23,7 +23,8 @@ TOOLCHAIN = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt")
 OF_THE_NETWORK = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/ssl", "/etc/ca-certificates", "/etc/pki")
 """Files of the host without which names and certificates can't be looked up."""
 SCRATCH_BYTES = 2**30
-"""Size of the agent's /tmp in bytes, at most."""
+"""Size of the agent's /tmp in bytes, at most. Chosen: half of what a candidate's guest has. The scratch is in memory,
+so a larger one costs that much of it."""
 
 
 @dataclass(frozen=True, kw_only=True)

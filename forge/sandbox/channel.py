@@ -19,9 +19,11 @@ CLOSED = Reason(code="TAMPERING", message="the guest closed the reply channel")
 """Reason for a guest that still runs and can't reply any more."""
 
 _LOOK_S = 1.0
-"""Seconds between two looks at whether a guest that doesn't answer still exists."""
+"""Seconds between two looks at whether a guest that doesn't answer still exists. A guest that ends closes the
+channel, which the host sees at once. Only a child that keeps the channel open makes it wait for a look."""
 _CLOSED_S = 2.0
-"""Seconds between the end of a guest's replies and a look at whether it still runs."""
+"""Seconds between the end of a guest's replies and a look at whether it still runs. Chosen; a longer time delays the
+verdict on a guest that closes its channel and runs on."""
 
 
 class Channel:

@@ -14,10 +14,11 @@ from dataclasses import dataclass
 from forge.sandbox.elf import ALLOCATED, NO_BITS, WRITABLE, File, Section, Symbol, read_file
 
 LIMIT_BYTES = 64 * 2**20
-"""Size of a cubin in bytes, at most."""
+"""Size of a cubin in bytes, at most. Chosen: half of what a whole build may have."""
 MACHINE = 190
-"""Machine number of NVIDIA's device code, EM_CUDA."""
+"""Machine number of NVIDIA's device code, EM_CUDA. The value is that of the ELF registry."""
 _EXECUTABLE = 2
+"""Type of an ELF file that can be executed (ET_EXEC of elf(5))."""
 _ABIS = {(0x33, 7), (0x41, 8)}
 """Pairs of EI_OSABI and EI_ABIVERSION: before and after about CUDA 12.8."""
 _OBJECT, _FUNCTION, _ENTRY = 1, 2, 0x10

@@ -11,18 +11,22 @@ WRITABLE, ALLOCATED = 1, 2
 NO_BITS = 8
 """Section type SHT_NOBITS: memory without content in the file."""
 _SYMBOLS = 2
+"""Type of the section that holds the symbol table (SHT_SYMTAB of elf(5))."""
 _ELF64_LITTLE = b"\x7fELF\x02\x01\x01"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 _ADDRESS_SPACE = 2**40
-"""Size of a section in memory in bytes, at most."""
+"""Size of a section in memory in bytes, at most. It is 1 TiB, more memory than a GPU has. A section of zeros takes no
+room in the file, so the file's size doesn't limit it."""
 _MOST_SYMBOLS = 2**16
-"""Number of symbols in a file, at most."""
+"""Number of symbols in a file, at most. A table of so many has 1.5 MiB, at 24 bytes each."""
 _LONGEST_NAME = 4096
 """Number of bytes in a name, at most. Mangled names of templates have up to some thousand characters."""
 _RESERVED = 0xFF00
+"""First of the reserved section numbers (SHN_LORESERVE of elf(5)). No file has as many sections."""
 _ABSOLUTE = 0xFFF1
+"""Section number of a symbol with an absolute value (SHN_ABS of elf(5))."""
 
 
 @dataclass(frozen=True, kw_only=True)

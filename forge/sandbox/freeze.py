@@ -23,14 +23,16 @@ _ENDED = frozenset((b"Z", b"X", b"x"))
 _EXITING = 0x4
 """Flag of a process that has begun to end (PF_EXITING in the kernel's sched.h)."""
 _PATIENCE_S = 5.0
-"""Seconds after which stopping a guest fails."""
+"""Seconds after which stopping a guest fails. Chosen: ten times `_WATCHED_S`, so that a wait for a processor has been
+seen by then."""
 _WATCHED_S = 0.5
 """Seconds after which a stop that isn't over is looked at: how long does a thread wait for a processor?"""
 _QUEUE_INFO_S = 0.25
 """Seconds for which a thread off its processor may seem to wait for one. After that this kernel is assumed not to
 show where threads sleep."""
 _READ_BYTES = 2**16
-"""Number of bytes that one reading asks the kernel for. Only a list of thousands of processes is longer."""
+"""Number of bytes that one reading asks the kernel for. Only a list of thousands of processes is longer, and then
+takes another reading."""
 Ran = dict[str, tuple[int, int]]
 """Run times by a thread's folder: nanoseconds on a processor, and number of turns there."""
 Waited = dict[str, tuple[int, int]]

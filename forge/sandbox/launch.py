@@ -44,7 +44,8 @@ PIECE_BYTES = 1 << 16
 PIPE_READS = 4
 """Number of pieces that are read before a log is shown. A guest that goes on printing can't hold the host there."""
 FLOOD_BYTES = 16 * MIB
-"""Size of a log in bytes above which the guest is killed."""
+"""Size of a log in bytes above which the guest is killed. Chosen: four times the longest log that is kept, that of a
+profiler. A larger value costs the host more reading."""
 _ENTER = str(Path(__file__).resolve().parent / "guest_entry" / "__main__.py")
 _START_S = 30.0
 """Seconds that a guest may take to start."""

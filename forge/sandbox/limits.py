@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from forge.sandbox.allowance import Allowance
 
 MIB = 1 << 20
+"""Number of bytes in a mebibyte."""
 GIB = 1 << 30
+"""Number of bytes in a gibibyte."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -16,7 +18,8 @@ class Limits:
     """Seconds by the wall clock, while the host waits for it, until the whole tree is killed. A busy machine may be
     the reason, so this end is no verdict."""
     cpu_s: int = 600
-    """Processor seconds of one process (RLIMIT_CPU), in case nothing else ends it."""
+    """Processor seconds of one process (RLIMIT_CPU), in case nothing else ends it. Twice `wall_s`, so that one busy
+    thread meets the wall clock first."""
     thread_cpu_s: float | None = None
     """Processor seconds of one thread; None if only `cpu_s` limits them."""
     reply_cpu_s: float | None = None
@@ -37,11 +40,14 @@ class Limits:
     """Private memory that the interpreter's libraries map for themselves, in bytes. RLIMIT_DATA allows it on top of
     `memory_bytes`: most of it is never used, and it grows with the number of threads."""
     processes: int = 256
-    """Number of processes and threads of the guest together (RLIMIT_NPROC in its own user namespace)."""
+    """Number of processes and threads of the guest together (RLIMIT_NPROC in its own user namespace). Chosen; a
+    larger number lets a guest take more of the host's scheduler and process ids."""
     open_files: int = 256
-    """Number of descriptors of one process."""
+    """Number of descriptors of one process. Chosen; a larger number lets a guest hold more of the kernel's memory,
+    which only a cgroup counts."""
     file_bytes: int = 1 * GIB
-    """Size of the largest file that the guest may write, in bytes."""
+    """Size of the largest file that the guest may write, in bytes. Chosen: half of `scratch_bytes`, so that no single
+    file fills the scratch."""
     scratch_bytes: int = 2 * GIB
     """Size of /scratch, /tmp and /dev/shm together in bytes; they are one tmpfs."""
     shadow: bool = False

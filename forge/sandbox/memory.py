@@ -20,13 +20,17 @@ Excess = Literal["total", "machine"]
 """Exceeded limit: the tree's memory, or the machine's available memory."""
 
 LOOK_S = 0.05
-"""Seconds between two looks, at least."""
+"""Seconds between two looks, at least. For each GB/s at which a guest fills memory, it may exceed its limit by 50 MB
+in that time."""
 _DEEP_EVERY_S = 1.0
-"""Seconds between two exact counts."""
+"""Seconds between two exact counts. Chosen; a shorter pause costs one more reading of every mapping of every
+process."""
 _SHARE_OF_A_CORE = 0.1
-"""Share of a processor core that the watch may use."""
+"""Share of a processor core that the watch may use. Chosen; a larger share takes processor time from the guests, and
+a smaller one delays the next look at a large tree."""
 RESERVE = 0.03
-"""Share of the machine's memory that must stay available while an unbounded guest runs."""
+"""Share of the machine's memory that must stay available while an unbounded guest runs. Chosen; a larger share ends
+guests earlier on a machine that is nearly full."""
 _COUNTED = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB", re.MULTILINE)
 _SHMEM = re.compile(r"^RssShmem:\s+(\d+) kB", re.MULTILINE)
 _WRITABLE_SHARED = re.compile(".w.s")

@@ -19,14 +19,17 @@ from forge.sandbox.reply import ArtifactFile, parse_artifact
 PLAN_FILE = "plan.json"
 """Name of the file that holds the plan."""
 LIMIT_BYTES = 64 * 2**20
-"""Size of a plan with its cubins in bytes, at most."""
+"""Size of a plan with its cubins in bytes, at most. The limit is that of one cubin, a plan's largest part."""
 _ENDINGS = (".cubin", ".json")
 _BLOCK_LIMIT = 1024
-"""Number of threads in a block, at most."""
+"""Number of threads in a block, at most. It is CUDA's limit for every compute capability (CUDA C++ Programming Guide,
+technical specifications)."""
 _GRID_LIMIT = 65535
-"""Second and third extent of a grid, at most."""
+"""Second and third extent of a grid, at most. It is CUDA's limit for every compute capability (CUDA C++ Programming
+Guide, technical specifications)."""
 _DETAIL_CHARACTERS = 500
-"""Number of characters in an error's text, at most."""
+"""Number of characters in an error's text, at most. The text comes from a guest. Chosen; a longer one makes an event
+and a page longer."""
 
 
 class PlanError(ValueError):

@@ -17,6 +17,7 @@ LEADERBOARD_COLUMNS = (
 )
 BEST = ("speedup", "low", "high", "source")
 SLOT = ("op", "gpu", "dtype", "shape")
+"""Names of the columns that identify a slot: kernels with equal values are alternatives for the same call."""
 MEASURED = """
     SELECT op, gpu, dtype, shape, candidate, baseline, max(seq) AS seq, speedup, low, high, source
     FROM latest_speedups

@@ -34,16 +34,19 @@ DRAWS_EACH = 40
 FINAL_FOR_EACH = 2
 """Number of settings in the final screening for each finalist: some turn out slower than they first seemed."""
 MOST_MISSED = 3
-"""Number of steps in a row that the machine couldn't carry out, after which the search ends."""
+"""Number of steps in a row that the machine couldn't carry out, after which the search ends. Chosen; each more costs
+one screening on a machine that can't carry it out."""
 
 
 class SearchOptions(Value):
     """How much is tried."""
 
     batch: Annotated[int, Field(ge=1, le=MOST_AT_ONCE)] = 16
-    """Number of settings of one screening."""
+    """Number of settings of one screening. Chosen: twice the drafts whose processes are alive at once. A larger batch
+    learns less from each result before the next choice."""
     most_trials: Annotated[int, Field(ge=1, le=100_000)] = 240
-    """Number of settings that are screened, at most."""
+    """Number of settings that are screened, at most. Fifteen batches of the usual size. Chosen; each further setting
+    costs a build and a screening."""
     finalists: Annotated[int, Field(ge=1, le=MOST_FINALISTS)] = 3
     """Number of settings that are handed in as candidates, at most."""
     judge_own: Annotated[int, Field(ge=0, le=1)] = 1

@@ -26,7 +26,8 @@ SPACE_LIMIT_BYTES = 64 * 1024
 DRAWS = 400
 """Number of draws of one setting before a random walk takes their place: constraints may leave few settings."""
 WALK = 64
-"""Number of steps of that walk, each to a neighbour that meets the constraints."""
+"""Number of steps of that walk, each to a neighbour that meets the constraints. Chosen; each step costs a check of
+the constraints at every neighbour. A longer walk ends farther from the template's own setting."""
 
 
 class ParameterText(Value):

@@ -11,7 +11,7 @@ from forge.errors import RemoteFailed
 Kind = Literal["hello", "call", "progress", "alive", "answer", "refusal"]
 KINDS: tuple[Kind, ...] = get_args(Kind)
 LENGTH_BYTES = 8
-"""Number of bytes that hold a message's length."""
+"""Number of bytes that hold a message's length. It is one 64-bit number."""
 LONGEST: dict[Kind, int] = {
     "hello": 10_000,
     "call": 512 * 2**20,

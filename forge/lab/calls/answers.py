@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 MOST_ANSWERS, MOST_BYTES = 32, 2**28
 """Number of remembered answers and their bytes, at most; the last few are kept whatever their size."""
 FEWEST_ANSWERS = 4
-"""Number of last answers that are kept whatever their size."""
+"""Number of last answers that are kept whatever their size. Chosen; four large answers stay in the host's memory."""
 
 
 class Answered:

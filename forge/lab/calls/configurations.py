@@ -17,7 +17,7 @@ from forge.sandbox.reply import ArtifactFile
 CONFIGURATION_FILE = "configuration.json"
 """Name of the file that holds the measured configurations beside a candidate's other built files."""
 MOST_BYTES = 2**16
-"""Size of what a guest says, in bytes, at most."""
+"""Size of what a guest says, in bytes, at most. Chosen; the host parses all of it."""
 
 
 class Configurations(Value):

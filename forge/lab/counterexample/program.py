@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import torch
 
 MOST_VALUES = 64
-"""Number of values of an operand or a result that is written out, at most."""
+"""Number of values of an operand or a result that is written out, at most. Chosen; a program of more numbers is hard
+to read."""
 
 
 def written_out(kernel: LoadedKernel, observed: Observed, wrong: Counterexample) -> Counterexample:

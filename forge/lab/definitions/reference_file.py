@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from forge.lab.observed import Case
 
 SWAPS = 2
-"""Number of swaps in one random operand, and in one random weight, besides a swap in each of them at once."""
+"""Number of swaps in one random operand, and in one random weight, besides a swap in each of them at once. Chosen;
+each costs one call for each group of operands."""
 KEPT_BYTES, FEWEST_KEPT = 2**24, 5
 """Bytes of the operands of calls whose outputs are kept, at most, and the number of such calls, at least. A guest
 computes each right answer, so more would take long."""

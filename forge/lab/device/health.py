@@ -20,9 +20,10 @@ LIMIT_S = 20.0
 _GIVE_UP_S = 2.0
 """Seconds to wait for the end of a killed probe."""
 WORDS = 2**22
-"""Number of words that the kernel writes."""
+"""Number of words that the kernel writes. They take 16 MiB, which every supported GPU has. Chosen; the host computes
+and compares as many."""
 THREADS = 256
-"""Number of threads in a block."""
+"""Number of threads in a block. Chosen: every GPU runs blocks of up to 1024, and 256 divides `WORDS`."""
 FACTOR, ADDEND = 1664525, 1013904223
 """Factor and addend of a linear congruence modulo 2^32 (Press et al., Numerical Recipes, section 7.1), which makes
 each word different."""

@@ -23,7 +23,8 @@ SMALL_CALLS_RANGE = (150, 300)
 """Range of a number of small calls whose outputs are kept, drawn at random. Ring buffers in real kernels have up to
 some hundred slots."""
 SMALL_ROWS_RANGE = (2, 5)
-"""Range of the number of rows of the small calls, drawn at random."""
+"""Range of the number of rows of the small calls, drawn at random. Chosen; up to 300 outputs are kept, so each row
+costs 300 rows of memory."""
 SMALL_COLUMNS = 16
 """Number of columns of the small calls. Most kernels process this width in one piece; other gates ask wider rows."""
 LARGE_CALLS = 4

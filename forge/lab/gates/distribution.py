@@ -31,7 +31,8 @@ FALSE_ALARM = 1e-9
 ROWS_ASKED = 2
 """Number of rows whose draws are counted. Chosen; each costs a call of `DRAWS` rows."""
 ROWS_AT_EXTREMES = 64
-"""Number of different rows that are drawn with the largest and the smallest random number, half of them with each."""
+"""Number of different rows that are drawn with the largest and the smallest random number, half of them with each.
+Chosen; each costs one row of one call."""
 LARGEST_BELOW_ONE = 1 - 2.0**-24
 """Largest fp32 number below one."""
 THRESHOLD = f"counts no further from the distribution than chance brings them in all but one of {1 / FALSE_ALARM:.0e}"

@@ -30,7 +30,7 @@ PLACED_SHARE = 0.5
 """Share of the questions that may be about layouts and addresses; the others are about sizes."""
 SHAPES_OF_EACH_KIND = 2
 """Number of shapes outside, of those that are answered rightly, at which each kind of values is asked, at most. An
-interpreter is asked at one."""
+interpreter is asked at one. Chosen; each costs one call for each kind."""
 AGAIN_INSIDE = 8
 """Number of shapes inside that are asked after an exception, at most, besides the public one. Chosen; each costs a
 call."""

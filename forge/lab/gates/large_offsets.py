@@ -29,7 +29,7 @@ ROWS_DRAWN = (1021, 127, 13)
 """Numbers of rows that may be drawn; the first one that is drawn quickly is used. They are prime, so that the
 distance between a row and its copy isn't a multiple of a power of two."""
 BEYOND_ROWS = 64
-"""Number of rows behind the boundary."""
+"""Number of rows behind the boundary. Chosen; more rows take more of the device's memory."""
 HOST_COPIES = 4
 """Number of copies of all operands that the host's memory must hold: the arena, the drawn values, the values read
 back, and a reserve."""

@@ -32,8 +32,8 @@ SMALL_ROWS_RANGE, LARGE_ROWS_RANGE = (2, 5), (40, 100)
 """Ranges from which numbers of rows are drawn at random. Other code often handles many rows, so both are asked. Calls
 with many rows give all inputs the layout together."""
 MOST_GAP = 31
-"""Number of elements or rows between two rows, and of elements before an input, at most. Only odd numbers are
-drawn."""
+"""Number of elements or rows between two rows, and of elements before an input, at most. Only odd numbers are drawn,
+which break every alignment above one element."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

@@ -16,11 +16,13 @@ from forge.lab.gates.large_offsets import only_rows, repeated, rows_stand_for_al
 from forge.lab.observed import Observed
 
 JUDGED_ELEMENTS = 2**21
-"""Number of elements in all operands up to which every row is drawn and judged."""
+"""Number of elements in all operands up to which every row is drawn and judged. They take 8 MiB in fp32 and 16 MiB in
+fp64. Chosen; a larger number costs time on the host."""
 ROWS_DRAWN = (127, 13, 5)
 """Numbers of rows that may be drawn, all prime; the first one that is drawn quickly is used."""
 ROWS_JUDGED = 24
-"""Number of rows judged at random among those that differ from their copies, besides the last two rows."""
+"""Number of rows judged at random among those that differ from their copies, besides the last two rows. Chosen; each
+costs one row of the oracle in fp64."""
 
 
 def ask(kernel: LoadedKernel) -> str | Failed:

@@ -30,7 +30,8 @@ FREE_EDGES = (1, 2, 3, 7, 17, 31, 33, 65, 127, 129, 257, 1025)
 """Sizes of any other axis that may have tails, with few rows and a short sum. Some more are drawn up to
 `MOST_FREE`."""
 MOST_FREE = 1024
-"""Size up to which lengths of other axes are drawn in each octave."""
+"""Size up to which lengths of other axes are drawn in each octave. Chosen; longer ones cost time to draw and to
+judge."""
 SHORT_SUM = (65, 257)
 """Range from which the width is drawn at random while other axes vary."""
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)

@@ -16,7 +16,8 @@ from forge.lab.job import Job
 from forge.lab.runner import PROCESSOR
 
 EXTRA_THREADS = (1, 3, 5)
-"""Numbers of threads beyond those that a guest usually has, of which one is chosen at random."""
+"""Numbers of threads beyond those that a guest usually has, of which one is chosen at random. Chosen; more threads
+than processors slow the guest down."""
 ROWS_PER_THREAD, WIDTHS = 9, (1025, 2047)
 """Number of rows for each thread, and the range of the odd width, in the second question."""
 ATTEMPTS = 3

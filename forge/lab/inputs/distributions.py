@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 EXTREMES: dict[DType, tuple[float, float]] = {"fp32": (1e-6, 1e6), "bf16": (1e-6, 1e6), "fp16": (1e-3, 1e3)}
 """Scales of the kinds `small` and `large`, by dtype. Sums of two such values stay inside the dtype's range."""
 OUTLIER = 300.0
-"""Factor by which outliers exceed usual values."""
+"""Factor by which outliers exceed usual values. Chosen; a larger factor leaves the usual values less weight in a
+row's sum."""
 OUTLIER_RUN = 8
 """Number of outliers side by side, as many as a thread or a vector instruction processes at once."""
 MOST_POWERS_APART: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 12}

@@ -15,7 +15,8 @@ NEAR_ELEMENTS, FAR_ELEMENTS = 2**14, 2**22
 """Number of elements, rows times width, of a shape near the public one. A small public shape is extended to the first
 number; the second one is still quick."""
 NEAR_ROWS = 64
-"""Number of rows of a shape near the public one, at most."""
+"""Number of rows of a shape near the public one, at most. Chosen; the width takes the rest of `NEAR_ELEMENTS`, so
+more rows would make it narrow."""
 
 
 def log_uniform(rng: random.Random, low: int, high: int) -> int:

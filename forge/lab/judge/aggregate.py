@@ -22,12 +22,14 @@ if TYPE_CHECKING:
 FEWEST_ROWS = 16
 """Number of rows from which on errors are judged. With fewer, the standard error itself is too uncertain."""
 RMS_MULTIPLE = 2.0
-"""Multiple of the reference's root mean square that is allowed."""
+"""Multiple of the reference's root mean square that is allowed. Chosen: the square of the errors may be four times
+the reference's. A larger multiple hides larger errors."""
 RMS_ROUNDING = 0.25
 """Root mean square that is allowed in addition, as a share of u_out plus u_acc (sqrt(n) + 8), the rounding of the
 sum."""
 STANDARD_ERRORS = 4.0
-"""Number of standard errors by which the mean may differ by chance."""
+"""Number of standard errors by which the mean may differ by chance. Chance exceeds that in one of 16,000 normal
+samples."""
 COLUMN_STANDARD_ERRORS = 8.0
 """Number of standard errors for one column among thousands, from as few as 32 rows: chance reaches 5.5."""
 BIAS_ROUNDING = 0.125

@@ -27,7 +27,8 @@ from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.stage import Stage
 
 CALLS_OF_EACH = 3
-"""Number of times the calls and the launches are asked the same question."""
+"""Number of times the calls and the launches are asked the same question. Chosen; a race that shows in half of the
+calls stays hidden in three equal ones with a chance of 0.25."""
 WITH_INPUTS = Placement(return_inputs=True)
 """Placement that returns the inputs for a comparison, since launches may write where no call did."""
 THRESHOLD = "right without the candidate's host code, and the same as its calls"

@@ -24,15 +24,15 @@ from forge.sandbox.reply import Refused
 from forge.sandbox.stage import PARTS, Program, Stage
 
 GRAPH_BYTES = 16 * 2**20
-"""Size of a stated graph in bytes, at most."""
+"""Size of a stated graph in bytes, at most. It is about 3 KiB for each of `MOST_NODES` nodes."""
 OUTPUT_BYTES = 256 * 2**20
-"""Size of all outputs of one comparison in bytes, at most."""
+"""Size of all outputs of one comparison in bytes, at most. Chosen; the host's memory holds all of them."""
 LIMIT_S = 120.0
 """Processor seconds of a thread for an export, or for all calls of a comparison."""
 SEEDS = (11, 12, 13)
 """Seeds of the inputs with which a program is compared with the whole module: three draws."""
 HEADER = 8
-"""Number of bytes of a header's length."""
+"""Number of bytes of a header's length. It is one 64-bit number."""
 
 
 class NotExported(Exception):

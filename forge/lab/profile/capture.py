@@ -17,7 +17,8 @@ from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.stage import Stage
 
 LOG_BYTES = 4 * 2**20
-"""Size of a profiled guest's log in bytes, which holds the tool's table."""
+"""Size of a profiled guest's log in bytes, which holds the tool's table. Chosen: 64 times the usual kept log. The
+host reads all of it."""
 
 
 class Counters(Value):

@@ -21,8 +21,9 @@ _MATRIX = frozenset({"HMMA", "IMMA", "DMMA", "QMMA", "OMMA", "BMMA"})
 _WARPGROUP = frozenset({"HGMMA", "IGMMA", "QGMMA", "BGMMA"})
 _BULK_LOADS = frozenset({"UBLKCP", "UTMALDG"})
 _DEFAULT_BITS = 32
+"""Number of bits of an operand whose instruction names no width."""
 _LIMIT_S = 60.0
-"""Time limit of cuobjdump in seconds."""
+"""Time limit of cuobjdump in seconds. Chosen; a longer limit delays the answer of a hung tool."""
 _PLACES = "/usr/local/cuda/bin"
 
 

@@ -50,7 +50,7 @@ SCALES = {"us": 1e3, "usecond": 1e3, "ms": 1e6, "msecond": 1e6, "s": 1e9, "secon
 SCALES |= {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3}
 """Factors from units to nanoseconds and bytes; numbers in any other unit stay as they are."""
 LAUNCHES = 64
-"""Number of launches that are profiled, at most."""
+"""Number of launches that are profiled, at most. Chosen; the profiler replays each launch many times."""
 _HOMES = ("/opt/nvidia/nsight-compute",)
 _USUAL_PLACE = "/usr/local/cuda/bin"
 _FALLBACK = (

@@ -19,9 +19,9 @@ from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.sandbox.reply import ArtifactFile, Refused
 
 CALLS = 32
-"""Number of profiled calls."""
+"""Number of profiled calls. Chosen; the table gives means, and each call costs its time under the profiler."""
 LIMIT_BYTES = 2**20
-"""Size of a table in bytes, at most."""
+"""Size of a table in bytes, at most. Chosen; a guest may write the table, and the host reads all of it."""
 _ROWS = TypeAdapter(tuple[OperatorTime, ...])
 
 

@@ -15,7 +15,8 @@ from forge.sandbox.reply import Refused
 
 Argument = Operand | Constant
 MIXES = 4
-"""Number of pairs of draws in which one argument is put among the others of another draw."""
+"""Number of pairs of draws in which one argument is put among the others of another draw. Chosen; each pair costs one
+call of the reference for each argument that varies."""
 
 
 def arguments_of(

@@ -28,12 +28,13 @@ from forge.sandbox.reply import Refused
 from forge.sandbox.stage import DESCRIBE, Program, Stage
 
 DESCRIPTION_LIMIT_BYTES = 4 * 2**20
-"""Size of a description in bytes, at most."""
+"""Size of a description in bytes, at most. Chosen; the host reads all of it, and a guest wrote it."""
 LIMIT_S = 60.0
 """Processor seconds of a thread for one run of a reference with its initialisation; a slower one can't be used to
 judge."""
 TEXT_LIMIT = 400
-"""Number of characters of a problem's description, at most."""
+"""Number of characters of a problem's description, at most. Chosen; a guest wrote the text, and an error shows it
+whole."""
 TorchName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9_]{1,32}$")]
 
 ProblemCode = Literal[

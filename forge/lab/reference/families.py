@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from forge.lab.reference.survey import Seen
 
 FEWEST_VALUES = 64
-"""Number of values from which on a distribution can be inferred."""
+"""Number of values from which on a distribution can be inferred. The standard deviation of 64 normal numbers is
+uncertain by 9 %, which is 1 / sqrt(2 * 63)."""
 LARGEST_INTEGER = 2**63 - 1
 """Largest 64-bit whole number, which no draw below a bound reaches."""
 MOST_DISTINCT = 8

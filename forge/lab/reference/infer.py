@@ -37,9 +37,10 @@ from forge.sandbox.reply import Refused
 SEED = 20260101
 """Seed of the file's generator, and of all draws of an inference."""
 SEEDS = 3
-"""Number of draws at which the reference's error is measured."""
+"""Number of draws at which the reference's error is measured. Chosen; each costs calls of the reference."""
 HEAVY_BYTES = 2**27
-"""Size of a call's operands in bytes above which fewer kinds of values are asked."""
+"""Size of a call's operands in bytes above which fewer kinds of values are asked. Chosen; each further kind asks the
+reference and its oracle once more at this size."""
 HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant")
 """Kinds of values that are asked of such a reference, besides the inferred ones."""
 MOST_SOUND_DRAWS, SOUND_BYTES = 32, 2**28

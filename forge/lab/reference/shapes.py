@@ -21,9 +21,11 @@ from forge.sandbox.reply import Refused
 OTHER_BATCHES = (3, 2)
 """Batch sizes at which a reference is tried, to see whether its batch may vary."""
 HELD_OUT = 4
-"""Number of shapes with random sizes that are held out, besides those at the ends of declared ranges."""
+"""Number of shapes with random sizes that are held out, besides those at the ends of declared ranges. Chosen; each
+costs calls of the reference and of every candidate."""
 MOST_BATCH = 64
-"""Largest batch size that is held out, unless the user declares a larger one."""
+"""Largest batch size that is held out, unless the user declares a larger one. Chosen; time and memory of a held-out
+question grow with the batch."""
 ROOM_BYTES = 2**27
 """Size of one call in bytes up to which a shape is asked that is larger than the frozen one: a guest's arena has room
 for several such calls."""

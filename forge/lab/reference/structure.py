@@ -19,7 +19,8 @@ FEWEST_STEPS = 24
 FEWEST_COLLISIONS = 20
 """Number of equal pairs that random numbers would be expected to have; if there are none, they are drawn distinct."""
 FEWEST_DRAWS = 64
-"""Number of draws from which on the mean at each position is compared."""
+"""Number of draws from which on the mean at each position is compared. With 64 draws, `MOST_DEVIATIONS` standard
+errors are one standard deviation of the values."""
 MOST_DEVIATIONS = 8.0
 """Distance of a position's mean from the mean of all, in standard errors, up to which it is taken for chance."""
 

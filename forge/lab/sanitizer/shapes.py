@@ -8,7 +8,8 @@ from forge.lab.gates.sizes import other_shapes
 REDUCED = (1, 3, 16, 17, 33, 257, 1023)
 """Widths that are asked: one, and odd sizes or neighbours of powers of two, at which a missing mask or tail shows."""
 ROWS = (1, 3, 8)
-"""Numbers of rows that are asked."""
+"""Numbers of rows that are asked. One row, an odd number, and a power of two. Chosen; a sanitizer makes calls many
+times slower."""
 MOST_HELD_OUT = 2
 """Number of held-out shapes that are asked, at most. Chosen; a call under a sanitizer costs many times the usual."""
 FREE_SIZES = (1, 17, 65)

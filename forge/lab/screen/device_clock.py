@@ -27,7 +27,7 @@ from forge.sandbox.session import Window
 from forge.sandbox.stage import Stage
 
 WARM_UP_WINDOWS = 2
-"""Number of windows of each plan before the first round."""
+"""Number of windows of each plan before the first round. Chosen; each costs one window for each plan."""
 REFERENCE = -1
 """Place of the reference among the drafts."""
 

@@ -31,13 +31,16 @@ at once has this many times the work."""
 DEVICE_WORK_NS = 50_000_000
 """Nanoseconds of work in a release on a device, so that it exceeds the variation of its copies, a millisecond."""
 FEW_CYCLES = 2
-"""Number of cycles in the shorter of the two releases that estimate the time of a call on a device."""
+"""Number of cycles in the shorter of the two releases that estimate the time of a call on a device. The longer one
+has five times as many. Only the difference counts, so the copies cancel out."""
 MOST_CYCLES = 20_000
 """Number of cycles in a release on a device, at most. With two sets only calls under 1.25 us reach it."""
 MOST_SETS_ON_DEVICE = 48
-"""Number of sets on a device, at most."""
+"""Number of sets on a device, at most. The same number as `MOST_ASKED`: each set's last answer is judged, so a larger
+number costs more judging."""
 FEWEST_SETS = 3
-"""Number of sets in memory, at least."""
+"""Number of sets in memory, at least. A chain has two calls at least; with one more set the guest can't know which
+two come."""
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,8 @@ DRAWS: tuple[InputKind, ...] = ("normal", "uniform") * 2
 HARD: tuple[InputKind, ...] = ("large", "small", "offset_mean", "outlier_channel", "rows_apart", "heavy_tails")
 """Kinds of values after those, if the operation is defined there: sums overflow, cancel or lose small terms."""
 LOG_CHARACTERS = 200
-"""Largest number of characters of a contender's last log line in its reason."""
+"""Largest number of characters of a contender's last log line in its reason. Chosen; it is about two lines of a
+terminal."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from forge.domain.source_finding import FindingKind, SourceFinding
 MOST_PLACES = 20
 """Number of listed places of one kind, at most; the last one says how many more there are."""
 EXCERPT_CHARACTERS = 100
-"""Number of characters in an excerpt, at most."""
+"""Number of characters in an excerpt, at most. Chosen; it is about one line of a terminal."""
 
 WHY: dict[FindingKind, str] = {
     "dynamic_import": "a module is chosen at run time: what is loaded can't be read off the source",

@@ -12,9 +12,11 @@ from forge.lab.triage.rules import COMPUTE, kind_of, known_below
 from forge.lab.triage.walk import walk
 
 MOST_DEPTH = 40
-"""Number of levels of nested names and strings that are followed, at most."""
+"""Number of levels of nested names and strings that are followed, at most. Each level takes some Python frames, so
+that 40 stay far below the interpreter's 1000. What lies deeper counts as unknown."""
 TEXT_LIMIT = 1000
-"""Number of characters in a resolved string, at most."""
+"""Number of characters in a resolved string, at most. Chosen; names are far shorter. Parts are joined again and
+again, so a larger number costs memory."""
 _BUILTINS = frozenset(dir(builtins))
 _BINDING = frozenset(
     {

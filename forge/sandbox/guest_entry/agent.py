@@ -13,7 +13,8 @@ from forge.sandbox.guest_entry import descriptors, kernel, namespaces, privilege
 from forge.sandbox.guest_entry.plan import EntryPlan, parse
 
 NOT_STARTED = 125
-"""Exit status if the walls couldn't be built. No program was started then."""
+"""Exit status if the walls couldn't be built. No program was started then. The programs env and timeout of GNU end
+with the same number if they fail themselves."""
 
 
 def main() -> None:

@@ -18,7 +18,7 @@ from forge.sandbox.guest_entry import descriptors, kernel, landlock, namespaces,
 from forge.sandbox.guest_entry.plan import SCRATCH, EntryPlan, send_descriptor, tell
 
 _LOOK_S = 1.0
-"""Seconds between two checks that the supervisor lives."""
+"""Seconds between two checks that the supervisor lives. A guest outlives a killed supervisor by at most this time."""
 
 Become = Callable[[EntryPlan, int], None]
 """Function that makes the prepared process the guest's program and closes its status descriptor; it never returns."""

@@ -21,7 +21,7 @@ from forge.sandbox.guest_entry import entering, init, kernel, privileges
 from forge.sandbox.guest_entry.plan import EntryPlan, receive, send_descriptor
 
 MOST_DESCRIPTORS = 16
-"""Number of descriptors that a guest gets, at most."""
+"""Number of descriptors that a guest gets, at most. Chosen; the kernel sends up to 253 at once (SCM_MAX_FD)."""
 
 
 class Become(BaseException):
