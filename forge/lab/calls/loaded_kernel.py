@@ -43,8 +43,7 @@ if TYPE_CHECKING:
 FILLING = 0xA5
 """Byte with which C's allocator fills memory. A float or an index of such bytes is no usual number."""
 UNFILLED_SHARE = 0.25
-"""Share of a verification's releases in which memory isn't filled, as in timed calls. Chosen; a larger share hides
-more reads of unwritten memory."""
+"""Share of releases in unfilled memory, as timed calls are. Chosen; more would hide reads of unwritten memory."""
 
 
 class LoadedKernel:
