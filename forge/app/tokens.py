@@ -126,6 +126,16 @@ def all_tokens(workspace: Workspace) -> list[Data]:
     return list(found.values())
 
 
+def token_in_header(untrusted_header: str | None) -> str | None:
+    """Return the token in an Authorization header; None without one. Raises TokenRefused for another scheme."""
+    if untrusted_header is None:
+        return None
+    scheme, _, token = untrusted_header.strip().partition(" ")
+    if scheme.lower() != "bearer":
+        raise TokenRefused("bad Authorization: expected Bearer and a token", hint="forge token list")
+    return token.strip()
+
+
 def has_tokens(home: Path) -> bool:
     """Return whether a token was granted here and not revoked."""
     return any(_folder(home).glob("*.json"))

@@ -113,10 +113,11 @@ def serve_stdio(desk_of: DeskOf, caller: "Callable[[], Caller]") -> None:
 
 def http_app(desk: "Desk") -> tuple[Starlette, Callable[[], AbstractAsyncContextManager[None]]]:
     """Return the application that answers at /mcp, and what must run around it. A call's token says who calls."""
+    from forge.app.tokens import token_in_header  # here: a client on standard input waits for the list of tools
 
     async def caller_of(context: Context) -> "Caller":
         given = context.request.headers.get("authorization") if context.request is not None else None
-        token = None if given is None else given.partition(" ")[2].strip()
+        token = token_in_header(given)
         return await asyncio.wrap_future(desk.read(lambda view: view.caller(token)))
 
     server = make_server(lambda: desk, caller_of)

@@ -14,13 +14,11 @@ from starlette.responses import Response
 
 from forge.app.desk.desk import Desk
 from forge.app.desk.view import View
-from forge.app.tokens import Caller
+from forge.app.tokens import Caller, token_in_header
 from forge.app.workspace import Workspace
-from forge.errors import TokenRefused
 
 Answered = TypeVar("Answered")
 Ask = Callable[[View, Caller], object]
-BEARER = "bearer "
 JSON = "application/json"
 KEPT_ANSWERS = 1024
 """Number of answers that are kept while the ledger stands still."""
@@ -82,12 +80,7 @@ def desk_of(request: Request) -> Desk:
 
 def token_of(request: Request) -> str | None:
     """Return the token in `Authorization: Bearer`; None without one. Raises TokenRefused for another scheme."""
-    given = request.headers.get("authorization")
-    if given is None:
-        return None
-    if not given.lower().startswith(BEARER):
-        raise TokenRefused("bad Authorization: expected Bearer and a token", hint="forge token list")
-    return given[len(BEARER) :].strip()
+    return token_in_header(request.headers.get("authorization"))
 
 
 async def answered(request: Request, ask: Ask, *, slow: bool = False, timeless: bool = True) -> Response:

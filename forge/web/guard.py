@@ -5,6 +5,7 @@ loading anything that isn't of this server.
 """
 
 import asyncio
+import re
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import cast
@@ -14,10 +15,10 @@ from starlette.datastructures import MutableHeaders
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from forge.app.desk.rates import Rate
 from forge.errors import RequestRefused
 from forge.web.pages.signing_in import COOKIE
 from forge.web.problems import of_error
-from forge.web.rates import Rate
 
 LONGEST_PATH, LONGEST_QUERY = 1024, 4096
 """Largest length of a path and of a query, in bytes."""
@@ -45,6 +46,8 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 """Headers of every answer."""
+HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@]+))(?::[0-9]{0,5})?", re.ASCII)
+"""Form of a Host header: an IPv6 address in brackets or another name, and perhaps a port (RFC 9110, section 7.2)."""
 TOOLS_PATH = "/mcp"
 """Path at which tools are called."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -179,9 +182,9 @@ def _pairs(query: bytes) -> list[tuple[str, str]]:
 
 
 def _host_name(host: str) -> str:
-    """Return the name in a Host header, without its port and brackets."""
-    name = host.rpartition("]")[0].lstrip("[") if host.startswith("[") else host.partition(":")[0]
-    return name.lower()
+    """Return the name in a Host header, without its port and brackets; "" for one of another form."""
+    found = HOST.fullmatch(host)
+    return "" if found is None else (found["address"] or found["name"]).lower()
 
 
 def _with_headers(send: Send) -> Send:

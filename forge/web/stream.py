@@ -41,23 +41,24 @@ class Stream:
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
     _looking: "asyncio.Task[None] | None" = None
 
-    async def follow(self, after: int | None) -> AsyncIterator[bytes]:
-        """Yield each event after `after`, then each new one; None begins at the head.
+    async def follow(self, after: int | None, token: str | None = None) -> AsyncIterator[bytes]:
+        """Yield each event after `after`, then each new one; None begins at the head. It ends with its token.
 
-        Raises RequestRefused beyond the head, and if there are too many clients.
+        Raises RequestRefused beyond the head, and if there are too many clients; TokenRefused.
         """
         if self.clients >= MOST_CLIENTS:
             raise RequestRefused(
                 f"{self.clients} clients follow already: expected at most {MOST_CLIENTS}", status=503
             )
+        await self._require(token)
         head = await asyncio.wrap_future(self.desk.read(lambda view: view.head.seq))
         if after is not None and after > head:
             raise RequestRefused(
                 f"event {after} isn't there yet: expected 0 to {head}, the ledger's head", status=400
             )
-        return self._told(head if after is None else after)
+        return self._told(head if after is None else after, token)
 
-    async def _told(self, seq: int) -> AsyncIterator[bytes]:
+    async def _told(self, seq: int, token: str | None) -> AsyncIterator[bytes]:
         self.clients += 1
         if self._looking is None or self._looking.done():
             self._looking = asyncio.create_task(self._look())
@@ -65,7 +66,9 @@ class Stream:
             yield HEARTBEAT
             while True:
                 grown = self._grown
-                for place, told in await self._after(seq):
+                found = await self._after(seq)
+                await self._require(token)
+                for place, told in found:
                     yield told
                     seq = place
                 if seq < self._head:
@@ -75,9 +78,14 @@ class Stream:
                 except TimeoutError:
                     yield HEARTBEAT
         except ForgeError:
-            return  # the ledger was replaced or is damaged: the client asks again, and is told then
+            return  # the ledger was replaced, or the token is no more: the client asks again, and is told then
         finally:
             self.clients -= 1
+
+    async def _require(self, token: str | None) -> None:
+        """Raise TokenRefused for a token that isn't accepted any more."""
+        if token is not None:
+            await asyncio.wrap_future(self.desk.read(lambda view: view.caller(token)))
 
     async def _after(self, seq: int) -> list[tuple[int, bytes]]:
         """Return the next events after `seq`: kept ones, or a page that is read."""

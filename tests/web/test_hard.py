@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
+from forge.app.desk.rates import MOST_CALLERS, Rate
 from forge.errors import RequestRefused
 from forge.web import guard
-from forge.web.rates import MOST_CALLERS, Rate
 from tests.app.test_tokens import granted
 from tests.cli.asking import HONEST, ask, copied, history, ledger_stands
 from tests.web.serving import Served, problem, served
@@ -49,7 +49,7 @@ def test_another_spelling_of_a_token_is_no_other_caller(header: str) -> None:
 
 def test_a_bucket_fills_with_time_and_only_so_many_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     at = [0.0]
-    monkeypatch.setattr("forge.web.rates.time.monotonic", lambda: at[0])
+    monkeypatch.setattr("forge.app.desk.rates.time.monotonic", lambda: at[0])
     rate = Rate(per_second=2, burst=3)
     assert [rate.take("a") for _ in range(4)] == [True, True, True, False]
     assert rate.take("b")

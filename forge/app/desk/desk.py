@@ -11,6 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
 
+from forge.app.desk.rates import Rate
 from forge.app.desk.refused_calls import LACKING_RIGHTS, RefusedCalls
 from forge.app.desk.view import View
 from forge.app.refusals import record_refusal
@@ -19,6 +20,8 @@ from forge.app.workspace import Workspace
 from forge.errors import ForgeError, LedgerCorrupt, RequestRefused
 
 Answered = TypeVar("Answered")
+WRITES_PER_S, BURST_OF_WRITES = 2.0, 30.0
+"""Largest number of changes that one actor makes in a second in the long run, and at once."""
 
 
 class Desk:
@@ -36,6 +39,7 @@ class Desk:
         self._reader, self._slow_reader, self._writer = (ThreadPoolExecutor(1) for _ in range(3))
         self._view, self._slow_view = View(home), View(home)
         self._refused = RefusedCalls()
+        self._writes = Rate(per_second=WRITES_PER_S, burst=BURST_OF_WRITES)
 
     def read(self, asked: Callable[[View], Answered]) -> "Future[Answered]":
         """Answer a question that takes milliseconds."""
@@ -46,7 +50,7 @@ class Desk:
         return self._slow_reader.submit(self._answer, self._slow_view, asked)
 
     def write(self, caller: Caller, asked: Callable[[Workspace], Answered]) -> "Future[Answered]":
-        """Make one change as the caller; raise RequestRefused if nothing may be written here."""
+        """Make one change as the caller; raise RequestRefused if nothing may be written here, or too much is."""
         return self._writer.submit(self._change, caller, asked)
 
     def record_refused(self, caller: Caller, error: ForgeError) -> None:
@@ -90,6 +94,10 @@ class Desk:
             raise LedgerCorrupt(
                 f"the ledger failed its check ({self.damage}): nothing is written until it is repaired",
                 hint="forge ledger verify",
+            )
+        if caller.scope != "reader" and not self._writes.take(caller.actor):
+            raise RequestRefused(
+                f"too many changes of {caller.actor!r}: expected at most {WRITES_PER_S:g} a second", status=429
             )
         from forge.app.desk.asking import opened  # it brings the phases, which take long to import
 

@@ -3,6 +3,7 @@
 A caller without a token has no name to record, and is told the reason alone.
 """
 
+from collections import Counter
 from dataclasses import dataclass, field
 
 from forge.app.tokens import Caller
@@ -10,8 +11,10 @@ from forge.app.workspace import now
 from forge.domain.digest import sha256
 from forge.errors import ActorForbidden, ForgeError, NotFound
 
-MOST_AN_HOUR = 100
-"""Largest number of refused calls that one server records in an hour, so that no caller can fill the ledger."""
+MOST_OF_A_CALLER = 50
+"""Largest number of refused calls of one caller that a server records in an hour: one can't use up the others'."""
+MOST_OF_ALL = 1000
+"""Largest number of refused calls that one server records in an hour, so that they can't fill the ledger."""
 
 
 class _OfCaller(ForgeError):
@@ -40,6 +43,7 @@ class RefusedCalls:
 
     _hour: str = ""
     _known: set[str] = field(default_factory=set)
+    _counts: Counter[str] = field(default_factory=Counter)
 
     def take(self, caller: Caller, error: ForgeError) -> str | None:
         """Return the key under which a refused call is recorded; None if it needs no further event."""
@@ -47,9 +51,11 @@ class RefusedCalls:
             return None
         hour = now().strftime("%Y-%m-%dT%H")
         if hour != self._hour:
-            self._hour, self._known = hour, set()
+            self._hour, self._known, self._counts = hour, set(), Counter()
         key = sha256(f"{hour} {caller.actor} {error.code} {error.message}".encode(errors="replace"))
-        if key in self._known or len(self._known) >= MOST_AN_HOUR:
+        is_full = self._counts[caller.actor] >= MOST_OF_A_CALLER or len(self._known) >= MOST_OF_ALL
+        if key in self._known or is_full:
             return None
         self._known.add(key)
+        self._counts[caller.actor] += 1
         return f"refused:call:{key}"
