@@ -68,8 +68,8 @@ class PromotedKernel:
     promoted: Recorded[KernelPromoted]
     verified: Recorded[CandidateVerified]
     benchmark: Recorded[BenchmarkRecorded]
-    environment: Recorded[EnvironmentCaptured] | None
-    """The machine on which it was measured; None if the ledger had not captured it before the promotion."""
+    environment: Recorded[EnvironmentCaptured]
+    """The machine on which it was measured."""
     standing: Standing = NOTHING_SAID
     further: tuple[Recorded[ShapeTimed], ...] = ()
     """What the benchmark names of the task's further shapes, in its order."""

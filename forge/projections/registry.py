@@ -1,8 +1,7 @@
 """Folds the registry: which kernels are promoted, on what evidence, and what became of them.
 
-A promotion is accepted only if the events that it names agree with it. Its id must be the family's next number, and
-its evidence must be about the same candidate. Its figures and coverage must be those of that evidence. Otherwise the
-ledger is broken, and no registry is rendered from it.
+A promotion is accepted only if the events that it names agree with it (`promotion`), its id is the family's next
+number, and its run was decided once. Otherwise the ledger is broken, and no registry is rendered from it.
 """
 
 from dataclasses import replace
@@ -18,6 +17,7 @@ from forge.ledger.replay import Line
 from forge.projections import leaderboard, snapshot
 from forge.projections.fold import Source, holds
 from forge.projections.kernel import KERNEL_FILE, PromotedKernel
+from forge.projections.promotion import corrupt, require_promotion
 from forge.projections.registry_entry import entry
 from forge.projections.replication import require_replication
 from forge.projections.rows import kernel_row
@@ -69,12 +69,15 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
     family = state.get("families", event.family)
     ordinal = int(str(family["versions"])) + 1 if family else 1
     if event.family != event.task.family:
-        raise _corrupt(recorded, f"family {event.family!r}, expected {event.task.family!r} by its task")
+        raise corrupt(recorded, f"family {event.family!r}, expected {event.task.family!r} by its task")
     if event.version != ordinal or event.kernel_id != f"{event.family}_v{ordinal}":
         expected = f"{event.family}_v{ordinal}"
-        raise _corrupt(recorded, f"{event.kernel_id!r} version {event.version}, expected {expected!r}")
+        raise corrupt(recorded, f"{event.kernel_id!r} version {event.version}, expected {expected!r}")
     if KERNEL_FILE not in {file.path for file in event.files}:
-        raise _corrupt(recorded, f"no {KERNEL_FILE} among its files")
+        raise corrupt(recorded, f"no {KERNEL_FILE} among its files")
+    run = state.get("runs", event.run_id)
+    if run is not None and run["promote_attempts"] != 1:
+        raise corrupt(recorded, f"run {event.run_id!r}, which had been decided before")
     environment = state.get("environments", event.env_sha256)
     withdrawn = state.get("invalidations", event.benchmark_seq)
     seqs: Row = {
@@ -82,7 +85,7 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
         "invalidated_seq": withdrawn["seq"] if withdrawn else None,
     }
     kernel = _assembled(recorded, seqs, source)
-    _check_evidence(kernel)
+    require_promotion(kernel)
     _put(state, kernel)
     state.put("families", {"family": event.family, "versions": ordinal}, event.family)
 
@@ -101,17 +104,19 @@ def _assembled(promoted: Recorded[KernelPromoted], row: Row, source: Source) -> 
     verified = _before(source, promoted, promoted.event.verified_seq)
     benchmark = _before(source, promoted, promoted.event.benchmark_seq)
     if not holds(verified, CandidateVerified):
-        raise _corrupt(promoted, f"event {promoted.event.verified_seq}, which is no CandidateVerified before it")
+        raise corrupt(promoted, f"event {promoted.event.verified_seq}, which is no CandidateVerified before it")
     if not holds(benchmark, BenchmarkRecorded):
-        raise _corrupt(promoted, f"event {promoted.event.benchmark_seq}, which is no BenchmarkRecorded before it")
+        raise corrupt(promoted, f"event {promoted.event.benchmark_seq}, which is no BenchmarkRecorded before it")
     environment, invalidated = _at(source, row["environment_seq"]), _at(source, row["invalidated_seq"])
+    if not holds(environment, EnvironmentCaptured):
+        raise corrupt(promoted, f"machine {promoted.event.env_sha256!r}, which isn't in the ledger before it")
     deprecated, revoked = _at(source, row.get("deprecated_seq")), _at(source, row.get("revoked_seq"))
     held, contradicted = _at(source, row.get("held_seq")), _at(source, row.get("contradicted_seq"))
     return PromotedKernel(
         promoted=promoted,
         verified=verified,
         benchmark=benchmark,
-        environment=environment if holds(environment, EnvironmentCaptured) else None,
+        environment=environment,
         standing=Standing(
             deprecated=deprecated if holds(deprecated, KernelDeprecated) else None,
             invalidated=invalidated if holds(invalidated, BenchmarkInvalidated) else None,
@@ -129,10 +134,12 @@ def _further(
     """Return what the benchmark names of a further shape; raise LedgerCorrupt if that is about something else."""
     found = source.event_at(seq) if 0 < seq < benchmark.seq else None
     if not holds(found, ShapeTimed):
-        raise _corrupt(promoted, f"event {seq}, which is no ShapeTimed before its benchmark")
+        raise corrupt(promoted, f"event {seq}, which is no ShapeTimed before its benchmark")
     own, one = benchmark.event, found.event
-    if (one.candidate, one.task_id, one.verified_seq) != (own.candidate, own.task_id, own.verified_seq):
-        raise _corrupt(promoted, f"event {seq}, which is about another candidate, task or verification")
+    names = ("candidate", "run_id", "task_id", "verified_seq", "env_sha256", "policy_sha256")
+    differs = next((name for name in names if getattr(one, name) != getattr(own, name)), None)
+    if differs is not None:
+        raise corrupt(promoted, f"event {seq}, which has another {differs} than its benchmark")
     return found
 
 
@@ -156,37 +163,6 @@ def _put(state: State, kernel: PromotedKernel) -> None:
     state.put("kernel_documents", shown, kernel.kernel_id)
 
 
-def _check_evidence(kernel: PromotedKernel) -> None:
-    """Raise LedgerCorrupt unless the promotion agrees with its evidence."""
-    promoted, verified, benchmark = kernel.promoted, kernel.verified.event, kernel.benchmark.event
-    event = promoted.event
-    if not event.candidate == verified.candidate == benchmark.candidate:
-        raise _corrupt(promoted, "evidence about another candidate")
-    if benchmark.verified_seq != event.verified_seq:
-        raise _corrupt(promoted, "a benchmark that stands on another verification")
-    if verified.simulated:
-        raise _corrupt(promoted, "a simulated verification, which can't be promoted")
-    measured_shapes = [workload.shape for workload in benchmark.workloads]
-    measured_shapes += [one.event.shape for one in kernel.further if one.event.timing and one.event.reason is None]
-    if not all(shape in verified.shapes_verified for shape in event.coverage.verified):
-        raise _corrupt(promoted, "coverage beyond the shapes verified")
-    if not all(shape in measured_shapes for shape in event.coverage.measured):
-        raise _corrupt(promoted, "coverage beyond the shapes measured")
-    if event.domain != verified.domain:
-        raise _corrupt(promoted, "another domain than the one verified")
-    point = kernel.promoted_point
-    if point is None:
-        raise _corrupt(promoted, f"no measurement at its own shape against {event.baseline!r}")
-    shown = (event.speedup, event.candidate_median_ns, event.baseline_median_ns)
-    recorded = (
-        point.speedup.interval,
-        point.candidate_median_ns,
-        point.speedup.baseline_median_ns,
-    )
-    if shown != recorded:
-        raise _corrupt(promoted, f"figures other than those of event {kernel.benchmark.seq}")
-
-
 def _named(
     state: State, recorded: Recorded[KernelDeprecated | KernelRevoked | ReplicationRecorded], source: Source
 ) -> PromotedKernel:
@@ -197,7 +173,3 @@ def _named(
             f"event {recorded.seq} names kernel {kernel_id!r} of {family!r}, which was never promoted"
         )
     return load(state, kernel_id, source)
-
-
-def _corrupt(recorded: Recorded[KernelPromoted], found: str) -> LedgerCorrupt:
-    return LedgerCorrupt(f"event {recorded.seq} promotes {recorded.event.kernel_id!r} but names {found}")

@@ -54,7 +54,7 @@ def _verification(kernel: PromotedKernel) -> dict[str, object]:
 
 def _benchmark(kernel: PromotedKernel) -> dict[str, object]:
     event, benchmark, point = kernel.promoted.event, kernel.benchmark.event, kernel.promoted_point
-    environment = kernel.environment.event.environment if kernel.environment else None
+    environment = kernel.environment.event.environment
     return {
         "passed": True,
         "baseline_latency_us": event.baseline_median_ns / 1000,
@@ -62,7 +62,7 @@ def _benchmark(kernel: PromotedKernel) -> dict[str, object]:
         "speedup": event.speedup.ratio,
         "warmup_iters": None,
         "benchmark_iters": point.workload.candidate.n if point else None,
-        "gpu_name": environment.gpu.name if environment and environment.gpu else None,
+        "gpu_name": environment.gpu.name if environment.gpu else None,
         "notes": None,
         "samples_sha256": point.workload.samples_sha256 if point else None,
         "workloads": [workload.model_dump(mode="json") for workload in benchmark.workloads],
@@ -120,8 +120,8 @@ def _replications(kernel: PromotedKernel) -> dict[str, object]:
 
 def _figures(kernel: PromotedKernel) -> dict[str, object]:
     event = kernel.promoted.event
-    environment = kernel.environment.event.environment if kernel.environment else None
-    gpu = environment.gpu if environment else None
+    environment = kernel.environment.event.environment
+    gpu = environment.gpu
     return {
         "speedup": event.speedup.model_dump(mode="json"),
         "baseline": event.baseline,
@@ -136,12 +136,12 @@ def _figures(kernel: PromotedKernel) -> dict[str, object]:
             "platform": event.task.target.platform,
             "gpu_name": gpu.name if gpu else None,
             "gpu_arch": gpu.arch if gpu else None,
-            "cpu_model": environment.cpu_model if environment else None,
-            "driver": environment.driver if environment else None,
-            "cuda": environment.cuda if environment else None,
-            "torch": environment.torch if environment else None,
-            "triton": environment.triton if environment else None,
-            "compiler": environment.compiler if environment else None,
+            "cpu_model": environment.cpu_model,
+            "driver": environment.driver,
+            "cuda": environment.cuda,
+            "torch": environment.torch,
+            "triton": environment.triton,
+            "compiler": environment.compiler,
         },
     }
 

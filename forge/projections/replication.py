@@ -15,11 +15,13 @@ def require_replication(
     event = recorded.event
     if (event.candidate, event.benchmark_seq) != (kernel.promoted.event.candidate, kernel.benchmark.seq):
         raise _corrupt(recorded, f"measurement {event.benchmark_seq}, which the kernel doesn't stand on")
+    if event.policy_sha256 != kernel.promoted.event.policy_sha256:
+        raise _corrupt(recorded, f"policy {event.policy_sha256!r}, which isn't that of the promotion")
     if (event.outcome == "held") != (event.reason is None):
         raise _corrupt(recorded, f"outcome {event.outcome!r} with reason {event.reason}")
     if event.outcome == "held" and not (event.workloads and event.comparisons):
         raise _corrupt(recorded, "an outcome that holds without figures")
-    if captured is None or kernel.environment is None:
+    if captured is None:
         raise _corrupt(recorded, "a machine that isn't in the ledger")
     first_machine, machine = kernel.environment.event.environment, captured.environment
     first = Occasion(_moment(kernel.benchmark.recorded_at), first_machine, kernel.benchmark.event.process_sha256)

@@ -243,7 +243,7 @@ def kernel_row(kernel: PromotedKernel) -> dict[str, Cell]:
         "artifact_sha256": event.artifact_sha256,
         "baseline": event.baseline,
         **_figures(kernel),
-        "environment_seq": kernel.environment.seq if kernel.environment else None,
+        "environment_seq": kernel.environment.seq,
         "verified_seq": event.verified_seq,
         "benchmark_seq": event.benchmark_seq,
         "promoted_seq": kernel.promoted.seq,

@@ -210,6 +210,8 @@ def _after(run: RunState, recorded: Recorded[Event]) -> RunState:
     phase = phase_of(recorded.event)
     if run.submitted and phase in {"verify", "benchmark", "promote"}:
         _check_candidate(run, recorded, run.submitted.event.candidate)
+    if isinstance(recorded.event, KernelPromoted):
+        _check_author(run, recorded.seq, recorded.event)
     moved = replace(
         run,
         state=stage_after(run.state, recorded.event, sealed=run.sealed),
@@ -225,6 +227,17 @@ def _check_candidate(run: RunState, recorded: Recorded[Event], submitted: str) -
         raise LedgerCorrupt(
             f"event {recorded.seq} judges candidate {candidate!r} in run {run.run_id!r}, "
             f"which submitted {submitted!r}"
+        )
+
+
+def _check_author(run: RunState, seq: int, promoted: KernelPromoted) -> None:
+    """Raise LedgerCorrupt unless the run's author handed in what is promoted, under the run's plan."""
+    author = run.submitted.event.author if run.submitted else None
+    skills = tuple(skill.id for skill in run.plan.event.skills) if run.plan else ()
+    if (promoted.author, promoted.skills) != (author, skills):
+        raise LedgerCorrupt(
+            f"event {seq} promotes a candidate of author {promoted.author!r} with skills {promoted.skills}: "
+            f"in run {run.run_id!r} the author is {author!r} and the skills are {skills}"
         )
 
 

@@ -21,6 +21,7 @@ from forge.events.benchmark import BenchmarkFailed, BenchmarkInvalidated, Benchm
 from forge.events.candidate import CandidateSubmitted, ClaimAssessed, ClaimRecorded
 from forge.events.create import TaskCreated
 from forge.events.ledger import LedgerOpened
+from forge.events.plan import PlanAccepted
 from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked
 from forge.events.run import RunSealed, RunStarted
 from forge.events.verify import CandidateVerified
@@ -163,6 +164,12 @@ class Run:
     def ids(self) -> dict[str, str]:
         return {"run_id": self.run_id, "task_id": self.task.task_id, "candidate": self.candidate.sha256}
 
+    @property
+    def skills(self) -> tuple[str, ...]:
+        """Those of the run's plan."""
+        plans = (one.event for one in self.history.events if isinstance(one.event, PlanAccepted))
+        return tuple(skill.id for plan in plans if plan.run_id == self.run_id for skill in plan.skills)
+
     def start(self) -> "Run":
         self.history.runs += 1
         self.run_id = f"20260102T030405_{self.task.op}_{self.task.target.gpu}_{self.history.runs:06x}"
@@ -281,7 +288,7 @@ class Run:
                 "entry_point": "rmsnorm",
                 "artifact_sha256": None,
                 "author": "an author",
-                "skills": ("vectorise",),
+                "skills": self.skills,
                 "speedup": first.speedups[0].interval,
                 "baseline": "eager",
                 "candidate_median_ns": first.candidate.median_ns,

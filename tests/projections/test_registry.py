@@ -8,6 +8,7 @@ from forge.errors import LedgerCorrupt
 from tests.projections.histories import (
     LEDGER_ID,
     History,
+    Run,
     asked,
     benchmarked,
     deprecate,
@@ -17,7 +18,7 @@ from tests.projections.histories import (
     rebuild,
     revoke,
 )
-from tests.projections.values import digest, task
+from tests.projections.values import candidate, digest, environment, task
 
 FAMILIAR = {
     *("kernel_id", "op", "language", "source_path", "target_gpu", "dtype", "shape", "verification"),
@@ -93,6 +94,15 @@ def test_the_file_names_the_newest_event_that_changed_it():
         pytest.param({"verified_seq": 1}, id="a verification that is none"),
         pytest.param({"benchmark_seq": 99}, id="a benchmark that doesn't exist"),
         pytest.param({"candidate": digest("another")}, id="evidence about another candidate"),
+        pytest.param({"files": candidate("another").files}, id="files of another candidate"),
+        pytest.param({"entry_point": "softmax"}, id="another entry point"),
+        pytest.param({"artifact_sha256": digest("another")}, id="an artifact that wasn't verified"),
+        pytest.param({"task_id": f"{task().family}_00000000"}, id="another task's id"),
+        pytest.param({"run_id": "another"}, id="another run"),
+        pytest.param({"policy_sha256": digest("another")}, id="another policy"),
+        pytest.param({"env_sha256": environment("h100").env_sha256}, id="another machine"),
+        pytest.param({"perf_key": digest("another")}, id="another machine's times"),
+        pytest.param({"abi_key": digest("another")}, id="another machine's software"),
         pytest.param({"candidate_median_ns": 999.0}, id="another candidate time"),
         pytest.param({"baseline_median_ns": 9999.0}, id="another baseline time"),
         pytest.param({"speedup": {"ratio": 2.0, "low": 1.9, "high": 2.1}}, id="another speedup"),
@@ -121,6 +131,27 @@ def test_a_simulated_verification_is_never_promoted():
     simulated = run.verify(simulated=True).benchmark()
     history.add(simulated.promotion())
     with pytest.raises(LedgerCorrupt, match="simulated"):
+        rendered(history)
+
+
+def test_a_run_promotes_once():
+    """After a revocation its evidence brings no kernel back under the next number."""
+    history = opened()
+    run = benchmarked(history)
+    revoke(history, run.promote())
+    history.add(run.promotion())
+    with pytest.raises(LedgerCorrupt, match="decided before"):
+        rendered(history)
+
+
+def test_a_verification_for_another_task_is_refused():
+    history = opened()
+    easy = Run(history, task(shape={"batch": 1, "hidden_size": 8}), "a").start().submit().verify()
+    hard = Run(history, task(), "a").start().submit()
+    hard.verified_seq, hard.verified = easy.verified_seq, (*easy.verified, task().shape)
+    hard.benchmark()
+    history.add(hard.promotion(coverage={"verified": (), "measured": ()}))
+    with pytest.raises(LedgerCorrupt, match="another run_id"):
         rendered(history)
 
 
@@ -192,18 +223,15 @@ def test_withdrawing_one_benchmark_leaves_kernels_on_others_alone():
     assert status_of(history, second) == "active"
 
 
-def test_an_environment_that_was_never_captured_shows_as_unknown():
-    captured = opened()
-    promoted(captured)
+def test_a_promotion_on_a_machine_that_was_never_captured_is_refused():
     history = opened()
     run = benchmarked(history)
     history.events = [one for one in history.events if one.event.TYPE != "EnvironmentCaptured"]
     history.events = renumbered(history)
     run.verified_seq, run.benchmark_seq = run.verified_seq - 1, run.benchmark_seq - 1
     run.promote()
-    assert rendered(captured)["kernels"][0]["environment"]["driver"] == "580.1"
-    (entry,) = rendered(history)["kernels"]
-    assert entry["environment"]["driver"] is None
+    with pytest.raises(LedgerCorrupt, match="which isn't in the ledger before it"):
+        rendered(history)
 
 
 def renumbered(history: History) -> list:

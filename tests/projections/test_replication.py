@@ -91,6 +91,7 @@ def test_two_hours_later_the_same_machine_may_replicate():
         ({"candidate": digest("another")}, "which the kernel doesn't stand on"),
         ({"reason": {"code": "TOO_SLOW", "message": "1.0x"}}, "outcome 'held' with reason"),
         ({"comparisons": ()}, "holds without figures"),
+        ({"policy_sha256": digest("looser")}, "isn't that of the promotion"),
         ({"env_sha256": digest("nowhere")}, "a machine that isn't in the ledger"),
     ],
 )

@@ -25,10 +25,14 @@ def _set(*path: str, to: object) -> Callable[[Any], None]:
     return change
 
 
-def _forged(payload: Any) -> None:
-    """The next version of the kernel, six times as fast as it was measured."""
+def _renumbered(payload: Any) -> None:
     payload["version"] = 2
     payload["kernel_id"] = payload["kernel_id"].replace("_v1", "_v2")
+
+
+def _forged(payload: Any) -> None:
+    """The next version of the kernel, six times as fast as it was measured."""
+    _renumbered(payload)
     payload["speedup"]["ratio"] *= 6
 
 
@@ -40,6 +44,7 @@ def _skipped(payload: Any) -> None:
 APPENDED = (
     Edit("a promotion whose speedup is not that of its benchmark", _again("KernelPromoted", _forged)),
     Edit("a promotion with a version left out", _again("KernelPromoted", _skipped)),
+    Edit("a promotion a second time, under the next number", _again("KernelPromoted", _renumbered)),
     Edit("a profile a second time", _again("ProfileCaptured", _same), "nothing", UNSIGNED),
     Edit("a 13th month", _again("ProfileCaptured", _same, recorded_at="2026-13-01T00:00:00.000000Z")),
     Edit("a 30th of February", _again("ProfileCaptured", _same, recorded_at="2026-02-30T00:00:00.000000Z")),

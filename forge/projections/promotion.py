@@ -1,0 +1,80 @@
+"""Checks that a promotion in the ledger is one: of the bytes that were judged, in their run, with their figures."""
+
+from collections.abc import Iterator
+
+from forge.domain.candidate import Candidate
+from forge.errors import LedgerCorrupt
+from forge.events import KernelPromoted, Recorded
+from forge.projections.kernel import PromotedKernel
+
+
+def require_promotion(kernel: PromotedKernel) -> None:
+    """Raise LedgerCorrupt unless the promotion agrees with its evidence."""
+    for found in (*_another_identity(kernel), *_another_machine(kernel), *_beyond(kernel)):
+        raise corrupt(kernel.promoted, found)
+    if kernel.promoted_point is None:
+        raise corrupt(kernel.promoted, f"no measurement at its own shape against {kernel.promoted.event.baseline!r}")
+    if _figures_shown(kernel) != _figures_measured(kernel):
+        raise corrupt(kernel.promoted, f"figures other than those of event {kernel.benchmark.seq}")
+
+
+def corrupt(recorded: Recorded[KernelPromoted], found: str) -> LedgerCorrupt:
+    """Return the error that says what a promotion names."""
+    return LedgerCorrupt(f"event {recorded.seq} promotes {recorded.event.kernel_id!r} but names {found}")
+
+
+def _another_identity(kernel: PromotedKernel) -> Iterator[str]:
+    """Yield what the promotion names of another candidate, run, task or policy than its evidence."""
+    event, verified, benchmark = kernel.promoted.event, kernel.verified.event, kernel.benchmark.event
+    if not event.candidate == verified.candidate == benchmark.candidate:
+        yield "evidence about another candidate"
+    bytes_named = Candidate(files=event.files, language=event.task.language, entry_point=event.entry_point)
+    if bytes_named.sha256 != event.candidate:
+        yield f"files and an entry point that aren't those of candidate {event.candidate!r}"
+    if event.artifact_sha256 != verified.artifact_sha256:
+        yield f"artifact {event.artifact_sha256!r}, expected {verified.artifact_sha256!r}, which was verified"
+    if event.task.task_id != event.task_id:
+        yield f"task {event.task_id!r}, but its content gives {event.task.task_id!r}"
+    for name in ("run_id", "task_id", "policy_sha256"):
+        own = getattr(event, name)
+        for recorded in (kernel.verified, kernel.benchmark):
+            if getattr(recorded.event, name) != own:
+                yield f"event {recorded.seq}, which has another {name} than {own!r}"
+    if benchmark.verified_seq != event.verified_seq:
+        yield "a benchmark that stands on another verification"
+    if verified.simulated:
+        yield "a simulated verification, which can't be promoted"
+
+
+def _another_machine(kernel: PromotedKernel) -> Iterator[str]:
+    """Yield what the promotion says of another machine than the one that was timed; a lookup goes by these keys."""
+    event = kernel.promoted.event
+    if event.env_sha256 != kernel.benchmark.event.env_sha256:
+        yield "another machine than its benchmark"
+    machine = kernel.environment.event.environment
+    if (event.perf_key, event.abi_key) != (machine.perf_key, machine.abi_key):
+        yield f"a perf_key or abi_key that isn't that of its machine, event {kernel.environment.seq}"
+
+
+def _beyond(kernel: PromotedKernel) -> Iterator[str]:
+    """Yield what the promotion covers beyond its evidence."""
+    event, verified = kernel.promoted.event, kernel.verified.event
+    measured_shapes = [workload.shape for workload in kernel.benchmark.event.workloads]
+    measured_shapes += [one.event.shape for one in kernel.further if one.event.timing and one.event.reason is None]
+    if not all(shape in verified.shapes_verified for shape in event.coverage.verified):
+        yield "coverage beyond the shapes verified"
+    if not all(shape in measured_shapes for shape in event.coverage.measured):
+        yield "coverage beyond the shapes measured"
+    if event.domain != verified.domain:
+        yield "another domain than the one verified"
+
+
+def _figures_shown(kernel: PromotedKernel) -> tuple[object, ...]:
+    event = kernel.promoted.event
+    return event.speedup, event.candidate_median_ns, event.baseline_median_ns
+
+
+def _figures_measured(kernel: PromotedKernel) -> tuple[object, ...]:
+    point = kernel.promoted_point
+    assert point is not None, "the caller has checked it"
+    return point.speedup.interval, point.candidate_median_ns, point.speedup.baseline_median_ns
