@@ -26,7 +26,7 @@ def _unsigned(rows: Rows) -> Rows:
 
 def _edited(rows: Rows) -> Rows:
     changed = [row._replace(payload=row.payload.replace('"author":"forge', '"author":"eve o')) for row in rows]
-    assert [place for place, row in enumerate(rows) if row != changed[place]][0] == 5
+    assert next(place for place, row in enumerate(rows) if row != changed[place]) == 5
     return changed
 
 
