@@ -12,7 +12,8 @@ Data = dict[str, object]
 PAGE_LIMIT_BYTES = 2**20
 """Largest page in bytes. A parser would take long for a larger file, so it is refused before it is read."""
 FIGURES_LIMIT_BYTES = 2**24
-"""Largest file of figures that a page names, in bytes."""
+"""Largest file of figures that a page names, in bytes. Chosen; the host reads the whole file for each page that names
+it."""
 SUFFIXES = ("", ".md", ".markdown", ".txt")
 """Endings of the names of pages."""
 

@@ -30,7 +30,7 @@ from forge.projections.snapshot import POINTER
 Data = dict[str, object]
 Decision = BenchmarkInvalidated | KernelDeprecated | KernelRevoked
 REASON_LIMIT = 1000
-"""Longest reason, in characters."""
+"""Longest reason, in characters. Chosen; a longer reason belongs in a file of evidence, which may have 64 MiB."""
 EVIDENCE_LIMIT = 32
 """Number of pieces of evidence for one decision, at most."""
 NOT_RECORDED: Data = {"recorded": False}
@@ -38,7 +38,8 @@ NOT_RECORDED: Data = {"recorded": False}
 NUMBER_DIGITS = 20
 """Length of a number of digits above which it can't be the number of an event."""
 EVIDENCE_BYTES = 64 * 1024 * 1024
-"""Largest file of evidence, in bytes."""
+"""Largest file of evidence, in bytes. Chosen; the file is stored for ever beside the ledger, and each backup copies
+it."""
 KERNEL = """
     SELECT family, op, gpu, dtype, status, status_seq, superseded_by, revoked_seq FROM kernels WHERE kernel_id = ?
 """

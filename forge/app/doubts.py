@@ -32,7 +32,7 @@ Data = dict[str, object]
 REPORT_BYTES = 1 << 20
 """Largest report, in bytes. One of 64 operands has less than 20,000."""
 REASON_CHARACTERS = 1000
-"""Longest reason that a person gives to dismiss a doubt, in characters."""
+"""Longest reason that a person gives to dismiss a doubt, in characters. The same as for the reason of a decision."""
 COLUMNS = ("seq", "recorded_at", "kernel_id", "shape", "output", "excess", "reported_by")
 
 

@@ -27,7 +27,7 @@ ENTRY_FILE, README_FILE = "registry_entry.json", "README.txt"
 WITHDRAWN = ("revoked", "evidence_invalid", "not_replicated", "evidence_stale")
 """Statuses with which no lookup answers; such kernels are exported only on request."""
 READABLE = 0o644
-"""Mode of an exported file."""
+"""Mode of an exported file. It is 0644: its owner may write it, and everyone may read it."""
 Data = dict[str, object]
 README = """\
 {kernel_id}

@@ -9,7 +9,7 @@ from forge.ledger.audit.report import KeptCheckpoint
 from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE
 
 NOTE_LIMIT_BYTES = 1 << 20
-"""Largest checkpoint file that is read, in bytes."""
+"""Largest checkpoint file that is read, in bytes. Chosen; the limit keeps a wrong file out of memory."""
 
 
 def kept_beside(home: Path, registry: Path) -> tuple[KeptCheckpoint, ...]:

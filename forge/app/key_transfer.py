@@ -12,7 +12,7 @@ from forge.ledger.signatures.keyring import PRIVATE
 
 Data = dict[str, object]
 FILE_LIMIT_BYTES = 1 << 20
-"""Largest key file that is read, in bytes."""
+"""Largest key file that is read, in bytes. Chosen; the limit keeps a wrong file out of memory."""
 
 
 def show(workspace: Workspace) -> Data:

@@ -14,7 +14,7 @@ from forge.pipeline.skill_package import every_skill
 from forge.pipeline.skills import Skill, find_skill
 
 NAME_LIMIT = 200
-"""Longest name of the person who accepts, in characters."""
+"""Longest name of the person who accepts, in characters. Chosen; a name is shown in one line."""
 Data = dict[str, object]
 
 

@@ -14,7 +14,7 @@ from forge.app.user_paths import read_regular
 
 POLICY_FILE = "policy.toml"
 POLICY_LIMIT_BYTES = 1 << 20
-"""Largest policy file that is read, in bytes."""
+"""Largest policy file that is read, in bytes. Chosen; the limit keeps a wrong file out of memory."""
 STAMP_FILE = "policy.read"
 """Name of the stamp in the folder of runs."""
 

@@ -39,7 +39,8 @@ from forge.ledger.store import Ledger
 from forge.ledger.transfer.copies import Progress, copy_blobs, copy_database, copy_run, open_copy, run_folder, runs_in
 
 EPOCH_BYTES = 6
-"""Number of random bytes in an epoch's name."""
+"""Number of random bytes in an epoch's name. They are 48 bits: a thousand restores have an equal name with a chance
+of 2e-9."""
 PART_LIMIT_BYTES = 1 << 20
 """Largest small file of a backup, in bytes: more than a key, a policy or the backup's description has."""
 

@@ -32,7 +32,7 @@ PREFIX = "forge_"
 RANDOM_BYTES = 32
 """Number of random bytes in a token: too many to be found from a digest."""
 LONGEST_TOKEN = 100
-"""Largest length of a token that is looked up, in characters."""
+"""Largest length of a token that is looked up, in characters. A token has 49, so a longer text isn't hashed."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
 """Pattern of the name of a token's holder."""
 TAKEN_NAMES = frozenset({"mcp", "search", "folders"})

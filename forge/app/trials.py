@@ -19,6 +19,7 @@ from forge.pipeline.job import screening_job
 from forge.pipeline.sessions.ground import ScreenOutcome
 
 NS_PER_MS = 1_000_000
+"""Number of nanoseconds in a millisecond."""
 
 
 @dataclass(frozen=True)

@@ -43,7 +43,7 @@ from forge.projections.run_lookup import find_run
 SIGNER = "system:signer"
 """Actor of checkpoints."""
 ORIGIN_LIMIT = 200
-"""Longest origin of a ledger, in characters."""
+"""Longest origin of a ledger, in characters. Chosen; each checkpoint holds the origin in one line."""
 
 # Set before torch is first imported: idle workers of this process must sleep, not spin, while a guest is timed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")

@@ -9,7 +9,7 @@ from forge.domain.feedback import EarlierAttempt, Feedback, FeedbackDocument, Me
 from forge.domain.verdict import Accepted
 
 MOST_TRIED = 20
-"""Number of earlier attempts in one document, at most."""
+"""Number of earlier attempts in one document, at most. Chosen; a model pays for each line of them, in every round."""
 LONGEST_HYPOTHESIS, LONGEST_OUTCOME, LONGEST_NOTE = 300, 200, 1000
 """Lengths in characters at which the texts of a document are cut."""
 

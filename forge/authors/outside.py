@@ -28,7 +28,8 @@ class OutsideOptions(Value):
     """How long an exchange may take."""
 
     minutes: Annotated[int, Field(ge=1, le=24 * 60)] = 30
-    """Time from the feedback to the next submission, in minutes."""
+    """Time from the feedback to the next submission, in minutes. Chosen; a longer time keeps a session waiting for an
+    author that has ended."""
 
 
 @dataclass

@@ -19,7 +19,8 @@ LEAST_DIGITS = 2
 MOST_DECIMALS = 15
 """Largest number of decimals, more than a double has (IEEE 754)."""
 _REMEMBERED = 8
-"""Number of pairs of file and decimals whose figures are kept."""
+"""Number of pairs of file and decimals whose figures are kept. Chosen; a page names a few files. Each remembered pair
+holds its figures in memory."""
 ReadFile = Callable[[str], str | None]
 """The text of a file that a page names as a link would; None if there is none that may be read."""
 _NUMBER = re.compile(r"\d+(?:\.\d+)?(?:e[+-]?\d{1,3})?", re.IGNORECASE)

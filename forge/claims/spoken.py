@@ -20,7 +20,9 @@ LOOKED_BACK = 40
 REPEATED_WITHIN = 7
 """Largest number of characters between `1.29x` and `faster than eager`, of which it is the measure."""
 _TIME_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
+"""Number of nanoseconds in a unit of time."""
 _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
+"""Factor of a unit's prefix."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,8 +20,9 @@ Report = Callable[[str], None]
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 """Frames of the sign that shows that the command is at work."""
 FRAME_S = 0.2
-"""Seconds between two frames."""
+"""Seconds between two frames. Chosen: five frames a second look like motion, and cost little to draw."""
 MINUTE_S = 60
+"""Number of seconds in a minute."""
 LATE_S = 5
 """Number of seconds past an estimate from which a phase takes longer than before: less is chance."""
 

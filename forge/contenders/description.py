@@ -15,7 +15,7 @@ from forge.domain.tensors import DType
 from forge.errors import UsageError
 
 FILE_LIMIT_BYTES = 1 << 20
-"""Largest description file that is read, in bytes."""
+"""Largest description file that is read, in bytes. Chosen; the limit keeps a wrong file out of memory."""
 ENTRY = "contender"
 """Name of the function that the Python text of a description defines."""
 ANY_OPERATION = "*"

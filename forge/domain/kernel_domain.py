@@ -14,7 +14,8 @@ from forge.domain.digest import Value
 from forge.domain.tensors import AxisName, AxisSize, LayoutName, TensorSpec
 
 LARGEST_SIZE = 2**31
-"""Largest size of an axis that a shape may have, in elements."""
+"""Largest size of an axis that a shape may have, in elements. It is the first size that a signed 32-bit number can't
+hold."""
 MOST_LISTED = 64
 """Largest number of sizes in a closed list, so that the list can be read."""
 MOST_RELATIONS = 32

@@ -18,7 +18,7 @@ FIELDS: dict[WorkloadKind, tuple[str, ...]] = {"decode": ("b", "context"), "pref
 LARGEST_SIZE = 1 << 24
 """Largest batch or number of tokens, so that no workload's size overflows."""
 GREEDY_STEPS = 64
-"""Number of tokens that both sides choose greedily."""
+"""Number of tokens that both sides choose greedily. Chosen; each costs one step of the whole model on both sides."""
 
 
 class ModelWorkload(Value):

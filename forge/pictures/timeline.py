@@ -13,10 +13,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 WIDTH_INCHES = 9.0
+"""Width of the picture. Chosen; a page of A4 is 8.3 inches wide."""
 AXIS_LABEL_INCHES = 0.8
 """Width of what stands left of the axis, where the title begins."""
 MOST_NAMED = 8
-"""Largest number of series in the legend."""
+"""Largest number of series in the legend. Chosen; more names take more room than the lines."""
 MOST_DATES = 9
 """Largest number of dates on the axis, so that they don't overlap."""
 

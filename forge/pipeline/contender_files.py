@@ -11,7 +11,7 @@ from forge.domain.digest import sha256
 from forge.errors import UsageError
 
 MOST_FILES = 8
-"""Largest number of contender files of a task. Each one is asked and timed in every benchmark of it."""
+"""Largest number of contender files of a task. Chosen; each one is asked and timed in every benchmark of it."""
 VERSION_DIGITS = 8
 """Number of digits of a file's digest that stand for its version."""
 

@@ -40,7 +40,8 @@ NAMED = 5
 NOTES_LIMIT = 16
 """Largest number of constraints of a task, so that a brief stays short."""
 NOTE_LIMIT = 200
-"""Largest length of a constraint's key and value together, and of a model family's name, in characters."""
+"""Largest length of a constraint's key and value together, and of a model family's name, in characters. Chosen; a
+note is shown in one line."""
 
 
 Admit = Callable[[Operation, Mapping[str, int], DType, Policy], Admission]

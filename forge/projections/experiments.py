@@ -14,7 +14,7 @@ from forge.projections.state import Cell, Row
 LATEST_EXPERIMENTS = 8
 """Number of experiments that a plan quotes, so that the author's brief stays about a page."""
 HYPOTHESIS_LIMIT = 160
-"""Longest quoted hypothesis, in characters."""
+"""Longest quoted hypothesis, in characters. Chosen; a table shows it in one line."""
 EARLIER = """
     SELECT run_id, task_id, ended, reason, speedup, low, high, against, layer, axis, hypothesis, closed_seq,
            coalesce(simulated, 0) AS simulated

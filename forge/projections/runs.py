@@ -309,7 +309,7 @@ def _with_request(run: RunState, recorded: Recorded[Event]) -> RunState:
 
 
 SHOWN_RUNS = 3
-"""Number of runs that a message names if a name means several."""
+"""Number of runs that a message names if a name means several. Chosen; a message with more is hard to read."""
 
 
 def the_run(known: Iterable[str], name: str) -> str:

@@ -18,8 +18,9 @@ from forge.domain.history_version import SCHEMA_VERSION
 from forge.projections.schema import Table, creations, tables
 
 PAGE_BYTES = 4096
+"""Size of a page of the file in bytes. It is SQLite's default."""
 CACHE_KIB = 2048
-"""Cache in KiB of an open file."""
+"""Cache in KiB of an open file. It is SQLite's default, 2000 KiB, as a power of two."""
 BUILD_CACHE_KIB = 8192
 """Cache in KiB while a file is built; with less, pages with rows of many runs are written and read repeatedly."""
 MAPPED_BYTES = 2**30

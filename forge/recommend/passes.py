@@ -13,7 +13,7 @@ from forge.recommend.plan import KernelOptimizationMetadata, Plan
 from forge.recommend.request import Request
 
 NOTE_LIMIT = 300
-"""Largest number of characters in one note."""
+"""Largest number of characters in one note. Chosen; a note is shown in a few lines."""
 
 
 class Annotation(Value):

@@ -13,11 +13,11 @@ from forge.errors import RequestRefused, UsageError
 
 Form = TypeVar("Form", bound=BaseModel)
 MOST_FILES = 5
-"""Number of files of a candidate."""
+"""Number of files of a candidate. It is the number of `REQUIRED_FILES`."""
 MOST_FIELDS = 8
-"""Largest number of fields in a form besides its files."""
+"""Largest number of fields in a form besides its files. Chosen; the limit bounds what is parsed."""
 SHOWN_MISTAKES = 5
-"""Number of mistakes in a body that one answer lists."""
+"""Number of mistakes in a body that one answer lists. Chosen; more make an answer long, and often have one cause."""
 
 
 async def parsed(request: Request, form: type[Form]) -> Form:

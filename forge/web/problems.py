@@ -66,7 +66,8 @@ TITLES = {
 RETRY_S = 1
 """Time after which a refused caller may ask again, in whole seconds as HTTP has it: the shortest that is not zero."""
 SHOWN_MISTAKES = 5
-"""Number of mistakes in a request that one problem document lists."""
+"""Number of mistakes in a request that one problem document lists. Chosen; more make an answer long, and often have
+one cause."""
 PROBLEM_TYPE = "application/problem+json"
 
 

@@ -15,7 +15,8 @@ from fastapi import FastAPI
 from forge.errors import UsageError
 
 PORT = 8791
-"""Port that the server listens on unless another is named."""
+"""Port that the server listens on unless another is named. Chosen; it is above 1023, so that a user without rights
+may listen there."""
 BACKLOG = 256
 """Number of connections that wait until the server takes them."""
 MOST_CONNECTIONS = 1200

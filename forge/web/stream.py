@@ -26,7 +26,7 @@ KEPT_EVENTS = 512
 PAGE_EVENTS = 200
 """Number of events that are read at a time for a client that is far behind."""
 MOST_CLIENTS = 256
-"""Largest number of clients at once."""
+"""Largest number of clients at once. Chosen; each holds one connection and its descriptor."""
 HEARTBEAT = b": heartbeat\n\n"
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 EPSILON = 1e-6
 """Epsilon of the definitions `rmsnorm_h*` and `fused_add_rmsnorm_h*`, which fix it. Another epsilon is refused."""
 LARGEST_SIZE = 1 << 20
+"""Largest hidden size for which a definition is made, in elements. Chosen; it is far above those of published
+models."""
 Function = Callable[..., Any]  # an engine's function, which may return anything
 NAMES = ("rmsnorm", "fused_add_rmsnorm")
 

@@ -18,9 +18,11 @@ from forge.projections.audit_views import SURFACE
 CHILD = Path(sql_child.__file__)
 """Program that runs the statement."""
 GRACE_S = 2.0
-"""Seconds that the process gets beyond its own limit, to start and to stop by itself."""
+"""Seconds that the process gets beyond its own limit, to start and to stop by itself. Chosen; a longer one delays the
+answer if the process hangs."""
 NEXT_COMMAND = "forge audit views"
 MIB = 2**20
+"""Number of bytes in a mebibyte."""
 LIMITS = {
     "memory": f"took more than {sql_child.MEMORY_BYTES // MIB} MiB of memory: expected fewer or smaller rows",
     "too_much": f"answers more than {sql_child.ANSWER_BYTES // MIB} MiB: expected fewer or smaller rows",

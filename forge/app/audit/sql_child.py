@@ -24,13 +24,16 @@ FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "fts3_tokenizer", "readfile",
 TABLE_FUNCTIONS = frozenset({"json_each", "json_tree"})
 """Table-valued functions that may be read beside `names`."""
 CELL_BYTES = 1_000_000
-"""Longest text in bytes that one cell, or a step on the way to it, may have."""
+"""Longest text in bytes that one cell, or a step on the way to it, may have. Chosen: an answer has 134 such cells at
+most (`ANSWER_BYTES`). SQLite's own limit is a thousand times larger."""
 ANSWER_BYTES = 2**27
 """Size of all rows together as they are written, at most."""
 MEMORY_BYTES = 2**30
-"""Memory of this process in bytes, at most. Sorting happens in memory too, so nothing is written to a disk."""
+"""Memory of this process in bytes, at most. Sorting happens in memory too, so nothing is written to a disk. Chosen:
+eight times the longest answer."""
 STATEMENT_BYTES = 100_000
-"""Longest statement in bytes."""
+"""Longest statement in bytes. Chosen; a statement of a person is far shorter, and a longer one costs time to
+parse."""
 STEPS_BETWEEN_LOOKS = 10_000
 """Number of SQLite's steps between two looks at the clock: about a millisecond, for short steps."""
 LIMITS = {

@@ -35,6 +35,7 @@ STALE_COLUMNS = ("kernel_id", "status", "age_days", "measured_at", "benchmark_se
 Current = Literal["here", "ledger", "any"]
 """Machine that counts as the current one: this one, the newest recorded with that GPU, or any."""
 SECONDS_A_DAY = 86_400
+"""Number of seconds in a day."""
 MOST_DAYS = 36_500
 """Largest number of days that a user may ask for: about a hundred years."""
 

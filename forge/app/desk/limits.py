@@ -3,4 +3,5 @@
 FILE_LIMIT_BYTES = 256 * 1024
 """Largest file of a candidate over HTTP or MCP, in bytes."""
 LONGEST_KEY = 200
-"""Largest length of an idempotency key, in characters."""
+"""Largest length of an idempotency key, in characters. Chosen: a UUID has 36. Each key is stored with what it asked
+for."""

@@ -11,11 +11,12 @@ from forge.errors import UsageError
 Data = dict[str, object]
 One = TypeVar("One")
 MOST_ITEMS = 200
-"""Largest number of items on a page."""
+"""Largest number of items on a page. Chosen: four usual pages. A larger page holds the ledger's reader longer."""
 USUAL_ITEMS = 50
-"""Number of items on a page if the caller names none."""
+"""Number of items on a page if the caller names none. Chosen; a larger page takes longer to make and to read."""
 LONGEST_CURSOR = 200
-"""Largest length of a cursor that is read, in characters."""
+"""Largest length of a cursor that is read, in characters. Chosen; a cursor is a name and an event's number. The limit
+bounds what an error quotes."""
 
 
 def page(found: Sequence[One], *, limit: int, view: View, seq_of: Callable[[One], int]) -> Data:

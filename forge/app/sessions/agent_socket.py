@@ -17,7 +17,7 @@ READ_S = 20.0
 MOST_CONNECTIONS = 16
 """Number of connections at once, at most. An agent has one process that waits."""
 LONGEST_HYPOTHESIS = 2000
-"""Number of characters of a hypothesis that are read."""
+"""Number of characters of a hypothesis that are read. It is the limit of a candidate's `hypothesis`."""
 
 
 @dataclass

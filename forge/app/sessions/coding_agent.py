@@ -30,7 +30,8 @@ LOOK_S = 0.05
 KEPT_VARIABLES = ("LANG", "LC_ALL", "TERM", "TZ")
 """Variables of the user's environment that an agent has. Others need `--allow-env NAME`."""
 LONGEST_END = 300
-"""Number of characters of the agent's last output that a session records."""
+"""Number of characters of the agent's last output that a session records. Chosen; the ledger keeps it for ever, and a
+report shows it in a few lines."""
 INSTRUCTIONS = """# What to do
 
 `brief.md` says which kernel is wanted and how it is judged. `starting/` has five files that pass and are slow.

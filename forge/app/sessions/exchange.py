@@ -7,6 +7,7 @@ from typing import Protocol
 from forge.domain.authoring import Ask
 
 NS_PER_MS = 1_000_000
+"""Number of nanoseconds in a millisecond."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

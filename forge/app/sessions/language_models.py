@@ -29,7 +29,8 @@ ANSWER_S = ANSWER_MS / 1000 - 10
 KEY_BYTES = 4096
 """Size of a key's file in bytes, at most. A key has some hundred characters."""
 LONGEST_DETAIL = 300
-"""Number of characters of a provider's words that are recorded."""
+"""Number of characters of a provider's words that are recorded. Chosen; the ledger keeps them for ever, and a report
+shows them in a few lines."""
 PAUSES_S = (1.0, 4.0, 15.0, 60.0)
 """Pauses in seconds after the first, second, ... answer in a row that says too many requests were sent. Chosen; each
 is about four times the one before."""

@@ -12,7 +12,7 @@ IMAGE = "image:"
 PICTURES = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 """First bytes of a file -> media type. Both forms are taken by every provider."""
 PICTURE_BYTES = MOST_IMAGE_CHARACTERS * 3 // 4
-"""Size of a picture in bytes, at most."""
+"""Size of a picture in bytes, at most. Base64 makes four characters of three bytes."""
 
 
 def read_picture(name: str) -> str:

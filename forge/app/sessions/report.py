@@ -18,7 +18,8 @@ FAST = (1.0, 1.5, 2.0)
 """Speedups p of the shares fast_p. A candidate counts if it is correct and faster than p (KernelBench,
 arXiv 2502.10517, section 3); every candidate is in the denominator."""
 SHOWN_DIGEST = 12
-"""Number of characters of a prompt's digest in a report."""
+"""Number of characters of a prompt's digest in a report. They are 48 bits: a thousand prompts have an equal one with
+a chance of 2e-9."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,8 @@ from forge.projections.sessions import SessionState
 from forge.sandbox.calling_off import call_off, resume
 
 LEAST_SHARE = 0.01
-"""Share of a module's arithmetic and bytes below which a part stays on its reference."""
+"""Share of a module's arithmetic and bytes below which a part stays on its reference. Chosen; a smaller share costs
+whole sessions for parts that hardly count."""
 MOST_BESIDE = 4
 """Number of parts that are worked on at the same time. Their candidates take turns on the device for their times."""
 Work = Callable[[str, int], SessionState]

@@ -18,7 +18,7 @@ from forge.pipeline.create import TaskRequest
 
 Data = dict[str, object]
 MOST_ENTRIES = 1000
-"""Number of tasks of a suite, at most."""
+"""Number of tasks of a suite, at most. Chosen; each entry is looked up in the ledger."""
 
 
 @dataclass(frozen=True)

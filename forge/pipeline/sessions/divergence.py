@@ -10,7 +10,7 @@ from forge.domain.digest import Digest, canonical
 from forge.events import Event, Recorded
 
 LONGEST_VALUE = 200
-"""Largest number of characters of a value in a message."""
+"""Largest number of characters of a value in a message. Chosen; a value may hold a whole source file."""
 Content = Callable[[Digest], bytes | None]
 """Returns the bytes behind a digest; None if they aren't known."""
 

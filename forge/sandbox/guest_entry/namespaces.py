@@ -25,6 +25,7 @@ NEW_MOUNT, NEW_UTS, NEW_IPC, NEW_USER, NEW_PID, NEW_NET = (
     0x40000000,
 )
 NEW_CGROUP = 0x02000000
+"""Flag of unshare(2) for a new cgroup namespace (CLONE_NEWCGROUP)."""
 
 
 def host_is_root() -> bool:

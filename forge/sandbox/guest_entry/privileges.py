@@ -13,8 +13,10 @@ from forge.sandbox.guest_entry import kernel
 # linux/prctl.h, linux/securebits.h, linux/capability.h
 _SET_PDEATHSIG, _SET_DUMPABLE, _SET_KEEPCAPS, _CAPBSET_READ, _CAPBSET_DROP = 1, 4, 8, 23, 24
 _SET_SECUREBITS, _SET_NO_NEW_PRIVS, _CAP_AMBIENT, _CAP_AMBIENT_CLEAR_ALL = 28, 38, 47, 4
-_ALL_SECUREBITS_LOCKED = 0xEF  # everything but KEEP_CAPS, each with its lock
+_ALL_SECUREBITS_LOCKED = 0xEF
+"""Secure bits, each set and locked, except SECBIT_KEEP_CAPS, which is locked unset (capabilities(7))."""
 _CAPABILITY_VERSION_3 = 0x20080522
+"""Version of the structures of capset(2) with 64 bits."""
 
 
 class _CapabilityHeader(ctypes.Structure):

@@ -24,6 +24,7 @@ _NUMBER, _ARCHITECTURE, _ARGUMENT_0 = (
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _SET_MODE_FILTER, _TSYNC = 1, 1
 _X32 = 0x40000000
+"""Bit in a system call's number that means the x32 ABI (__X32_SYSCALL_BIT)."""
 # CLONE_NEW: cgroup, UTS, IPC, user, PID, net, mount (linux/sched.h)
 _NEW_NAMESPACE = 0x02000000 | 0x04000000 | 0x08000000 | 0x10000000 | 0x20000000 | 0x40000000 | 0x00020000
 # AF_UNIX, AF_INET, AF_INET6. Not AF_VSOCK: the hypervisor answers it in any network namespace

@@ -20,6 +20,7 @@ from forge.sandbox.guest_entry.init import report_end
 PARENT_CHANGED = signal.SIGUSR1
 END_NOW = signal.SIGTERM
 _SET_CHILD_SUBREAPER = 36  # linux/prctl.h
+"""Number of the option PR_SET_CHILD_SUBREAPER of prctl(2)."""
 _ENDING_S = 5.0
 """Seconds to try to kill all descendants of a guest without namespaces."""
 

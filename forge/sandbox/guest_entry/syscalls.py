@@ -9,6 +9,7 @@ AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
 SOCKET = {"x86_64": 41, "aarch64": 198}
 CLONE = {"x86_64": 56, "aarch64": 220}
 CLONE3 = 435
+"""Number of the system call clone3, the same on every architecture."""
 
 _SINCE_424 = {
     "io_uring_setup": 425,

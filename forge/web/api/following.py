@@ -14,7 +14,8 @@ from forge.web.stream import Stream
 part = router()
 KIND = "text/event-stream"
 LONGEST_ID = 12
-"""Largest length of an event's number, in digits."""
+"""Largest length of an event's number, in digits. With an event each millisecond a ledger would need 31 years for a
+longer number."""
 
 
 @part.get(

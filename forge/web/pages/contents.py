@@ -14,7 +14,8 @@ Data = dict[str, object]
 FEW = 10
 """Number of newest items in a list of the overview: the page is read at a glance, and links to the whole list."""
 NEWEST_EVENTS = 50
-"""Number of events on one page of the ledger, which links to the pages beside it."""
+"""Number of events on one page of the ledger, which links to the pages beside it. Chosen; a larger page takes longer
+to make and to read."""
 
 
 @dataclass(frozen=True)
