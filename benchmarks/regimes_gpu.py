@@ -16,8 +16,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from forge.app.kernel_export import find_promotion
 from forge.app.phase_inputs import artifact_of
+from forge.app.promotions import find_promotion
 from forge.app.replication import replication_case
 from forge.app.site import executor_here
 from forge.app.workspace import Workspace

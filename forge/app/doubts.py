@@ -11,8 +11,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from forge.app.audit.answer import Answer
-from forge.app.kernel_export import find_promotion
 from forge.app.kernels import require_kernel
+from forge.app.promotions import find_promotion
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest
 from forge.domain.task import Name

@@ -14,11 +14,12 @@ import orjson
 
 from forge.app.kernels import find_kernel
 from forge.app.phase_inputs import artifact_of
+from forge.app.promotions import find_promotion
 from forge.app.user_paths import make_parent
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.errors import LedgerCorrupt, UsageError
-from forge.events import KernelPromoted, Recorded
+from forge.events import KernelPromoted
 from forge.ledger.durable import PART_PREFIX, fsync_folder, write_durably
 from forge.ledger.failures import storage_errors
 from forge.ledger.transfer.copies import make_durable
@@ -80,16 +81,6 @@ def export_kernel(workspace: Workspace, kernel_id: str, target: Path, *, revoked
     )
     _write_aside(target, {**files, README_FILE: readme.encode()})
     return {"kernel_id": kernel_id, "folder": str(target), "status": status, "files": digests}
-
-
-def find_promotion(workspace: Workspace, kernel_id: str) -> Recorded[KernelPromoted]:
-    """Return the promotion of a kernel that the registry has; raise LedgerCorrupt if the ledger doesn't."""
-    family = kernel_id.rpartition("_v")[0]
-    for recorded in workspace.ledger.read(stream=f"kernel:{family}"):
-        event = recorded.event
-        if isinstance(event, KernelPromoted) and event.kernel_id == kernel_id:
-            return recorded  # type: ignore[return-value]  # its event was just looked at
-    raise LedgerCorrupt(f"the registry has {kernel_id!r}, the ledger doesn't", hint="forge ledger rebuild")
 
 
 def _files(workspace: Workspace, event: KernelPromoted) -> dict[str, bytes]:

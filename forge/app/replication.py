@@ -7,7 +7,6 @@ from functools import partial
 from forge.app.ceilings import required_ceilings
 from forge.app.decisions import record_decision
 from forge.app.incumbent import incumbent_kernel, standing_of
-from forge.app.kernel_export import find_promotion
 from forge.app.phase_inputs import (
     artifact_of,
     captured_environment,
@@ -17,6 +16,7 @@ from forge.app.phase_inputs import (
 )
 from forge.app.policy_file import recorded_policy
 from forge.app.process_tree import process_sha256
+from forge.app.promotions import find_promotion
 from forge.app.runs import GATE
 from forge.app.site import executor_of
 from forge.app.workspace import Workspace, now
