@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 
 from forge.app import phases
 from forge.app.ended_runs import until_closed
+from forge.app.lost_jobs import lost_job
 from forge.app.runs import run_summary, take_up, task_of
 from forge.app.work import open_work
 from forge.app.workspace import Workspace
 from forge.domain.environment import GpuFacts
-from forge.errors import ForgeError
+from forge.errors import EnvironmentUnfit, ForgeError
 from forge.lab.job import Progress
 from forge.ledger.runs.taken import taken
 from forge.ledger.watch import LedgerWatch
@@ -116,7 +117,9 @@ class Worker:
         except ForgeError as error:
             self._refused.add(request_seq)
             return run_summary(workspace.find_run(run_id)) | {"error": {"code": error.code, "message": error.message}}
-        return run_summary(run) | {"error": None}
+        lost = lost_job(run)
+        fault = lost.event.detail if lost is not None and lost.seq > request_seq else None
+        return run_summary(run) | {"error": fault and {"code": EnvironmentUnfit.code, "message": fault}}
 
 
 def _still_asked(workspace: Workspace, seen: RunState) -> bool:

@@ -123,12 +123,13 @@ class _Pipeline:
     def ask_cluster(self, cluster: str, *, plain_network: bool) -> None:
         """Submit every folder, let the places of a Ray cluster do the work, and collect what was recorded.
 
-        What a cluster left undecided stays as it is recorded: nothing of it is run on this machine.
+        A job that was lost is asked for again. What stays undecided is inconclusive: nothing is run on this machine.
         """
         from forge.app.cluster import places_of
         from forge.app.folder_runs import choose_run
+        from forge.app.lost_jobs import unanswered
         from forge.app.work import request_work
-        from forge.cli.side_by_side import serve_side_by_side
+        from forge.cli.side_by_side import serve_until_answered
 
         places = [("--on", place) for place in places_of(cluster, plain_network=plain_network)]
         chosen = []
@@ -138,8 +139,11 @@ class _Pipeline:
             if one.origin != "decided before" and self._submission(one)["verdict"] == "accepted":
                 request_work(self.workspace, self.workspace.find_run(one.run_id), "promote")
         say(f"{len(chosen)} folders on {len(places)} places of the cluster")
-        serve_side_by_side(places, once=True, home=self.workspace.home, as_json=False, to_stderr=True)
-        self.results = [finished(one, self._recorded(one)) for one in chosen]
+        serve_until_answered(self.workspace, [one.run_id for one in chosen], places, self.workspace.home)
+        for one in chosen:
+            answers = self._recorded(one)
+            run = self.workspace.find_run(one.run_id)
+            self.results.append(finished(one, answers | unanswered(self.workspace, run)))
 
     def print_results(self) -> None:
         """Print the summary, or the document. With one folder, it has the last phase's fields too."""

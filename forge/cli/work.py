@@ -9,7 +9,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.options import Cluster, Home, Json, On, PlainNetwork, Run
 from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
-from forge.cli.side_by_side import serve_side_by_side
+from forge.cli.side_by_side import GAVE_UP, serve_side_by_side
 from forge.cli.suggest import suggest
 
 app = typer.Typer(rich_markup_mode=None)
@@ -54,19 +54,19 @@ def work(
         from forge.app.cluster import places_of
 
         places = [("--on", place) for place in places_of(ray, plain_network=plain_network)]
-        raise typer.Exit(serve_side_by_side(places, once=once, home=home, as_json=as_json))
+        raise typer.Exit(max(serve_side_by_side(places, once=once, home=home, as_json=as_json)))
     if device and len(device) > 1:
         from forge.app.chosen_device import devices_named
         from forge.app.refusals import recording_refusal
 
         with open_workspace(home) as workspace, recording_refusal(workspace, "worker", ", ".join(device)):
             gpus = [("--device", one.uuid) for one in devices_named(device)]
-        raise typer.Exit(serve_side_by_side(gpus, once=once, home=home, as_json=as_json))
+        raise typer.Exit(max(serve_side_by_side(gpus, once=once, home=home, as_json=as_json)))
     raise typer.Exit(_serve(device[0] if device else None, once=once, home=home, as_json=as_json))
 
 
 def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) -> int:
-    """Serve with one device in this process; return 1 if a run could not be worked on here."""
+    """Serve with one device in this process; return 1 if a job failed by its fault, GAVE_UP after too many."""
     from forge.app.chosen_device import chosen_device
     from forge.app.refusals import recording_refusal
     from forge.app.site import executor_of
@@ -91,7 +91,7 @@ def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) 
             break
     if failed:
         suggest("try", "forge work list")
-    return int(failed)
+    return GAVE_UP if in_a_row == MOST_IN_A_ROW else int(failed)
 
 
 def _place() -> str:
