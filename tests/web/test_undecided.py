@@ -9,11 +9,14 @@ import pytest
 
 from forge.app.desk import answers, history, runs
 from forge.app.desk.view import View
-from forge.app.runs import abort
+from forge.app.desk.withheld import WITHHELD, hidden_shapes
+from forge.app.runs import GATE, abort
 from forge.app.tokens import READER, Caller
 from forge.app.workspace import Workspace
+from forge.domain.verdict import Reason
 from forge.errors import UsageError
-from tests.app.prepared import benchmarked
+from forge.events import CandidateRejected
+from tests.app.prepared import benchmarked, submitted
 from tests.cli.asking import copied
 from tests.web.conftest import undecided
 
@@ -135,4 +138,28 @@ def test_answers_over_the_history_have_no_figure_of_an_undecided_run(timed: Path
     view.refresh()
     told = over_all(view)
     assert any(one in told for one in figures(view))
+    view.close()
+
+
+def test_no_answer_names_a_held_out_shape(open_workspace: Path, tmp_path: Path) -> None:
+    home = copied(open_workspace, tmp_path / "home")
+    with Workspace.open(home) as workspace:
+        run_id = workspace.find_run("last").run_id
+        candidate = submitted(workspace, run_id)
+        shape = hidden_shapes(workspace, workspace.find_run(run_id))[0]
+        named = ", ".join(f"{axis}={size}" for axis, size in shape.items())  # as gates write it
+        event = CandidateRejected(
+            run_id=run_id,
+            task_id=candidate.task_id,
+            candidate=candidate.candidate,
+            stage="verify",
+            reason=Reason(code="INCORRECT_NUMERICAL", message=f"3.2 x the bound at {named}"),
+        )
+        workspace.append((event,), run_id=run_id, key="test:rejected", actor=GATE)
+    view = View(home)
+    view.refresh()
+    refused = answers.audit(view, "rejections", {"by": "code"}, limit=5)
+    assert WITHHELD in orjson.dumps(refused).decode()
+    for told in (refused, history.events(view, OLGA, after=None, types=None, limit=200)):
+        assert named not in orjson.dumps(told).decode()
     view.close()

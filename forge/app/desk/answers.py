@@ -11,7 +11,7 @@ from forge.app.audit.answer import Answer, Filter
 from forge.app.audit.authors import EffectBy, RefusedBy
 from forge.app.desk.runs import rows
 from forge.app.desk.view import View
-from forge.app.desk.withheld import without_hidden
+from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.lesson import described, lessons
 from forge.app.lookup_answer import look_up
 from forge.app.notes import gather
@@ -106,17 +106,18 @@ def experiments(
 ) -> Data:
     """Return what was tried and what it showed, the newest first."""
     found = authors.experiments(view.published, text=text, ended=ended, limit=limit, wanted={"op": op, "gpu": gpu})
-    return found.document() | {"title": found.title}
+    return _told(view, found.document() | {"title": found.title})
 
 
 def all_lessons(view: View) -> Data:
     """Return every lesson, in the order of their proposals."""
-    return {"items": [described(one) for one in lessons(view.workspace)], "next": None, "seq": view.head.seq}
+    items = [described(one) for one in lessons(view.workspace)]
+    return _told(view, {"items": items, "next": None, "seq": view.head.seq})
 
 
 def notes(view: View, *, op: str, gpu: str | None) -> Data:
     """Return everything that is recorded about an operation."""
-    return gather(view.published, op=op, gpu=gpu)
+    return _told(view, gather(view.published, op=op, gpu=gpu))
 
 
 def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str | None) -> Data:
@@ -172,7 +173,15 @@ def audit(view: View, name: str, asked: Mapping[str, str], *, limit: int) -> Dat
         expected = f"expected of {', '.join(taken)}" if taken else "it takes none"
         raise UsageError(f"audit {name!r} doesn't take {', '.join(extra)}: {expected}")
     found = answer()
-    told = without_hidden({"title": found.title, **found.document()}, ())
+    document = {"title": found.title, **found.document()}
+    promotion = document.get("promotion")
+    if isinstance(promotion, dict):  # its rows are of the same run
+        document["run_id"] = promotion["run_id"]
+    return _told(view, document)
+
+
+def _told(view: View, document: Data) -> Data:
+    told = without_hidden_of_runs(view.workspace, document)
     assert isinstance(told, dict)
     return told
 

@@ -5,7 +5,7 @@ import orjson
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.runs import rows
 from forge.app.desk.view import View
-from forge.app.desk.withheld import without_hidden
+from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.kernels import find_kernel
 from forge.app.promotions import find_promotion
 from forge.errors import NotFound
@@ -44,7 +44,7 @@ def all_kernels(
 
 def kernel_document(view: View, kernel_id: str) -> Data:
     """Return a kernel's entry in the registry; raise UnknownName."""
-    told = without_hidden(find_kernel(view.workspace, kernel_id), ())
+    told = without_hidden_of_runs(view.workspace, find_kernel(view.workspace, kernel_id))
     assert isinstance(told, dict)
     return told
 

@@ -9,12 +9,15 @@ from forge.app.phase_inputs import report_of
 from forge.app.workspace import Workspace
 from forge.domain.task import HeldOut
 from forge.domain.tensors import Shape
+from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 
 WITHHELD = "withheld: it names a held-out shape"
 """Text that stands for one that would name a held-out shape."""
 SECRET_FIELDS = frozenset({"held_out", "held_out_seed"})
 """Fields from which held-out shapes could be known."""
+SIZE = re.compile(r"\w=\d", re.ASCII)
+"""Pattern of what every text has that names a shape: the size of an axis."""
 PATH_FIELDS = frozenset({"report", "kept_at", "prompt_path", "source_path", "checkpoint_path"})
 """Fields that name files of this machine; callers name files by their kernel or candidate instead."""
 
@@ -30,6 +33,41 @@ def hidden_shapes(workspace: Workspace, run: RunState) -> tuple[Shape, ...]:
         drawn = orjson.loads(report).get("held_out") if report is not None else None
         hidden += drawn if isinstance(drawn, list) else []
     return tuple(hidden)
+
+
+def without_hidden_of_runs(workspace: Workspace, found: object) -> object:
+    """Return a document over many runs, each part that names a run in `run_id` without that run's held-out shapes.
+
+    A run is looked up only for a part in which some text may name a shape.
+    """
+    known: dict[str, tuple[Shape, ...]] = {}
+
+    def told(part: object) -> object:
+        match part:
+            case {"run_id": str(run_id)} if _may_name_a_shape(part):
+                if run_id not in known:
+                    known[run_id] = hidden_shapes(workspace, run_state(workspace.ledger, run_id))
+                return without_hidden(part, known[run_id])
+            case dict():
+                return {name: told(value) for name, value in part.items()}
+            case list() | tuple():
+                return [told(one) for one in part]
+            case _:
+                return part
+
+    return without_hidden(told(found), ())
+
+
+def _may_name_a_shape(part: object) -> bool:
+    match part:
+        case str():
+            return SIZE.search(part) is not None
+        case dict():
+            return any(map(_may_name_a_shape, part.values()))
+        case list() | tuple():
+            return any(map(_may_name_a_shape, part))
+        case _:
+            return False
 
 
 def without_hidden(found: object, hidden: Sequence[Shape]) -> object:
