@@ -206,5 +206,9 @@ def test_altered_figures_of_a_replication_are_found(kept: Path) -> None:
     assert "comparisons.first_pairs" in found(comparisons=[{**event["comparisons"][0], "first_pairs": 9}])
     slower = {**event["workloads"][0], "control": {"ratio": 1.0, "low": 0.9, "high": 1.1}}
     assert "workloads[0].control.low" in found(workloads=[slower])
-    apart = {**event["comparisons"][0], "session_spread": 1e-9}
+    (compared,) = event["comparisons"]
+    assert "comparisons" in found(comparisons=[])
+    assert "comparisons.session_spread" in found(comparisons=[{**compared, "session_spread": 99.0}])
+    assert "isolation.level" in found(isolation={**event["isolation"], "level": "none"})
+    apart = {**compared, "session_spread": 1e-9}
     assert found(comparisons=[apart]) in ([], ["reason.code"])

@@ -8,6 +8,7 @@ from forge.ledger.audit.rule import (
     baseline_used,
     control_band,
     counted_measurement,
+    isolated_enough,
     reason_against,
     speedup_over,
 )
@@ -41,13 +42,47 @@ def replication_differences(
     yield from differences(used, event["baseline_used"], "baseline_used")
     for one in event["comparisons"]:
         yield from _compared(one, first, second)
+    yield from differences(
+        _regimes(task, first, second), [_regime(one) for one in event["comparisons"]], "comparisons"
+    )
     if policy is not None:
+        yield from _lenient(event, policy, second)
         against = reason_against(task, policy, second, used)
         unresolved = against == "TOO_SLOW" and _unresolved(task, policy, second, used)
         if against is None or unresolved:
             apart = any(not _agree(one) for one in event["comparisons"])
             against = "NOT_REPLICATED" if apart else "NOISE_TOO_HIGH" if unresolved else None
         yield from differences(against, reason, "reason.code")
+
+
+def _regimes(task: Document, first: Document, second: Document) -> list[tuple[object, object]]:
+    """Return regime and baseline of each comparison that the two measurements allow: none may be left out."""
+    (recorded,) = first["workloads"]
+    found: list[tuple[object, object]] = [("cold", first["baseline_used"])]
+    then, now = ((one.get("residency") or {}).get("timing") for one in (recorded, second))
+    if then is not None and now is not None:
+        fastest = baseline_used(task, then)
+        if any(one["baseline"] == fastest for one in now["speedups"]):
+            found.append(("resident", fastest))
+    return found
+
+
+def _regime(one: Document) -> tuple[object, object]:
+    return one["regime"], one["baseline"]
+
+
+def _lenient(event: Document, policy: Document, second: Document) -> Iterator[Difference]:
+    """Yield what a replication allows itself beyond the policy: a wider spread, or a weaker wall if it held.
+
+    How much less than the control's band earlier replications allow isn't derived again.
+    """
+    for one in event["comparisons"]:
+        measured = second if one["regime"] == "cold" else second["residency"]["timing"]
+        band = control_band(policy, measured)
+        if one["session_spread"] > band:
+            yield "comparisons.session_spread", f"at most {band}", str(one["session_spread"])
+    if event["outcome"] == "held" and not isolated_enough(policy, event):
+        yield "isolation.level", f"at least {policy['minimum_isolation']}", str(event["isolation"]["level"])
 
 
 def _unresolved(task: Document, policy: Document, second: Document, used: str) -> bool:

@@ -95,7 +95,7 @@ def unmet_by_measurement(
     clock = f"{_required_clock(task, policy)} or launch_plan"
     pairs = policy["process_pairs"]
     for name, wanted, met in (
-        ("isolation", f"at least {policy['minimum_isolation']}", _isolated_enough(policy, measured, verified)),
+        ("isolation", f"at least {policy['minimum_isolation']}", isolated_enough(policy, measured, verified)),
         ("timing authority", clock, _clock_accepted(task, policy, workload)),
         ("process pairs", f"at least {pairs}", workload["process_pairs"] >= pairs),
         ("control", "within the policy's band", _control_within_band(policy, workload)),
@@ -181,7 +181,8 @@ def _all_gates_passed(verified: Document) -> bool:
     return "passed" in found and found <= {"passed", "not asked"}
 
 
-def _isolated_enough(policy: Document, *evidence: Document) -> bool:
+def isolated_enough(policy: Document, *evidence: Document) -> bool:
+    """Return whether every event was recorded behind at least the policy's wall."""
     least = _LEVELS.index(policy["minimum_isolation"])
     return all(_LEVELS.index(one["isolation"]["level"]) >= least for one in evidence)
 
