@@ -32,10 +32,14 @@ from forge.ledger.replay import Line
 from forge.ledger.statements import COLUMNS, SELECT_ALL, SELECT_HEAD, SELECT_META
 from forge.ledger.writing import Head
 from forge.projections import TAKERS, runs
+from forge.projections.altered_tables import altered_tables
+from forge.projections.fold import Position
 from forge.projections.read_sessions import SessionsRead
 from forge.projections.sqlite_file import create
 from forge.projections.state import State
 
+REGISTRY = "kernel_registry"
+"""Name of the folder of published files, beside the ledger."""
 _SHOWN = 300
 """Number of characters of a refusal that are shown, because a validator quotes its input."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
@@ -53,7 +57,7 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
     """Return what the readers of a ledger would refuse, in the order of the rows: up to a thousand, unless `full`.
 
     The list is empty if the audit `after` found rows that don't follow from each other. Raises EnvironmentUnfit if
-    the ledger can't be read here.
+    the ledger can't be read here. `full` also compares `history.db` beside the ledger with the folds.
     """
     found: list[AuditProblem] = []
     if not _are_sound(after):
@@ -61,10 +65,15 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
     try:
         with closing(connect_to_read(path, timeout_s=30)) as connection, closing(create(Path(":memory:"))) as tables:
             connection.execute("BEGIN")
-            for problem in _refusals(_Rows(connection, path), State(tables)):
+            rows, state = _Rows(connection, path), State(tables)
+            for problem in _refusals(rows, state):
                 found.append(problem)
                 if len(found) >= PROBLEM_LIMIT and not full:
                     break
+            if full and not found:
+                state.flush()
+                head = Position(rows.ledger_id, rows.head.seq, rows.head.event_hash)
+                found += altered_tables(path.parent / REGISTRY, tables, head)
     except (sqlite3.Error, UnicodeDecodeError) as error:
         found.append(AuditProblem(None, "database", "rows that readers can read", str(error)[:_SHOWN]))
     return found

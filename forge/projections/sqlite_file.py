@@ -154,10 +154,16 @@ def content_digest(connection: sqlite3.Connection) -> str:
     """Return the SHA-256 over every row of every table, by table and key; equal content gives equal digests."""
     digest = hashlib.sha256()
     for table in tables().values():
-        digest.update(f"{table.name}\n".encode())
-        for row in _rows(connection, table):
-            digest.update(orjson.dumps(row) + b"\n")
+        digest.update(table_digest(connection, table))
     return digest.hexdigest()
+
+
+def table_digest(connection: sqlite3.Connection, table: Table) -> bytes:
+    """Return the SHA-256 over every row of one table, by key."""
+    digest = hashlib.sha256(f"{table.name}\n".encode())
+    for row in _rows(connection, table):
+        digest.update(orjson.dumps(row) + b"\n")
+    return digest.digest()
 
 
 def _rows(connection: sqlite3.Connection, table: Table) -> Iterator[tuple[object, ...]]:

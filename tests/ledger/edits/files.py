@@ -187,6 +187,14 @@ def _row(registry: Path) -> None:
         connection.commit()
 
 
+def _entry(registry: Path) -> None:
+    """What the next publication would show."""
+    with closing(sqlite3.connect(registry / "history.db")) as connection:
+        change = "UPDATE kernel_documents SET lookup = replace(lookup, 'fp32', 'bf16')"
+        assert connection.execute(change).rowcount
+        connection.commit()
+
+
 def _offered(**fields: object) -> Callable[[Path], None]:
     """Other fields of a kernel in the snapshot, under a pointer that names the new bytes."""
 
@@ -234,7 +242,8 @@ PUBLISHED = (
     _published("a figure in verified_kernels.json", lambda registry: _faster(registry / "verified_kernels.json")),
     _published("a figure in leaderboard.json", lambda registry: _faster(registry / "leaderboard.json")),
     _published("versions.json emptied", lambda registry: _overwrite(registry / "versions.json", b"{}")),
-    _published("a row in history.db", _row, "nothing", DERIVED),
+    _published("a row in history.db", _row),
+    _published("a kernel's entry in history.db", _entry),
     _published(
         "the pointer to the snapshot missing",
         lambda registry: (registry / "current.json").unlink(),

@@ -1,0 +1,42 @@
+"""Compares the rows of `history.db` with what the events give, for audits and publications answer from them."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from forge.ledger.audit.read_only import connect_to_read
+from forge.ledger.audit.report import AuditProblem
+from forge.projections import latest_speedups, recent_times
+from forge.projections.catch_up import FILE, read_cursor
+from forge.projections.fold import Position
+from forge.projections.schema import tables
+from forge.projections.sqlite_file import add_indexes, table_digest
+
+_CURSOR = "cursor"
+"""Name of the table that says how far the events are folded; it is compared before the others."""
+
+
+def altered_tables(folder: Path, folded: sqlite3.Connection, head: Position) -> Iterator[AuditProblem]:
+    """Yield a problem for each table beside the ledger that differs from `folded`, which holds every event up to `head`.
+
+    A file that is behind, damaged or missing isn't reported: no command answers from it before it was folded anew or
+    further.
+    """
+    if not (folder / FILE).is_file():
+        return
+    try:
+        with closing(connect_to_read(folder / FILE, timeout_s=30)) as published:
+            published.execute("BEGIN")
+            cursor = read_cursor(published)
+            if cursor is None or cursor.head != head:
+                return
+            add_indexes(folded)
+            recent_times.derive(folded, None)
+            latest_speedups.derive(folded, None)
+            for name, table in tables().items():
+                if name != _CURSOR and table_digest(published, table) != table_digest(folded, table):
+                    found = "other rows: forge ledger rebuild says what differed and replaces them"
+                    yield AuditProblem(None, f"published {FILE}: {name}", "the rows that the events give", found)
+    except sqlite3.Error:
+        return
