@@ -18,7 +18,7 @@ _CURSOR = "cursor"
 
 
 def altered_tables(folder: Path, folded: sqlite3.Connection, head: Position) -> Iterator[AuditProblem]:
-    """Yield a problem for each table beside the ledger that differs from `folded`, which holds every event up to `head`.
+    """Yield a problem for each table beside the ledger that differs from `folded`, where all up to `head` is folded.
 
     A file that is behind, damaged or missing isn't reported: no command answers from it before it was folded anew or
     further.
