@@ -74,6 +74,10 @@ class Publication:
         found = shown and (shown.position.ledger_id, shown.position.seq, shown.position.event_hash)
         return found == (self.ledger.ledger_id, head.seq, head.event_hash)
 
+    def has_tables(self) -> bool:
+        """Return whether the tables were built here, at whatever event they stand."""
+        return (self.root / FILE).exists()
+
     def bring_up(self) -> None:
         """Publish the events since the last publication."""
         publish(self.root, self._source, **self._files, sign=self._note)

@@ -8,6 +8,7 @@ that, they are written from blobs and events when the workspace is recovered, an
 import os
 import random
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -167,6 +168,9 @@ class Workspace:
             self.sign_decisions()
         if not self.publication.is_current():
             self.publish()
+        elif not self.publication.has_tables():  # a clone of a repository has none: they are derived
+            with suppress(StorageFailed):
+                self.publish()
         return behind
 
     @property

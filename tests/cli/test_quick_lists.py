@@ -235,6 +235,20 @@ def test_whatever_is_unusual_is_left_to_the_whole_command(
     assert quick(home, "run", "list") is None
 
 
+def test_after_a_clone_the_first_command_builds_the_tables_and_changes_nothing_else(
+    shipped: Path, tmp_path: Path
+) -> None:
+    home = copied(shipped, tmp_path / "clone")
+    published = home / "kernel_registry"
+    (published / "history.db").unlink()
+    before = {path: path.read_bytes() for path in published.rglob("*") if path.is_file()}
+    assert quick(home, "run", "list") is None
+    answered = ask("run", "list", "--home", home)
+    assert answered.status == 0
+    assert quick(home, "run", "list") == answered.out
+    assert {path: path.read_bytes() for path in before} == before
+
+
 def test_a_policy_is_read_once_and_again_after_a_change(empty: Path) -> None:
     policy = empty / "policy.toml"
     policy.write_text("process_pairs = 6\n")
