@@ -22,6 +22,7 @@ InputKind = Literal[
     "zeros",
     "zero_rows",
     "weights_near_one",
+    "large_columns",
     "masked",
     "integers",
     "subnormal",

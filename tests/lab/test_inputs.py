@@ -165,13 +165,29 @@ def test_weights_near_one_are_near_one_and_none_of_them_exactly() -> None:
     assert bool((weight != 1).all())
 
 
+def test_weights_beside_rows_far_apart_exceed_the_range_of_fp16_unless_they_are_in_fp16() -> None:
+    for dtype in DTYPES:
+        weight = draw(find_operation("rmsnorm"), SHAPE, dtype, "rows_apart", seed=1)[1].double().abs()
+        assert (float(weight.max()) > 65504) == (dtype != "fp16")
+        assert weight.max() > 2**20 * weight.median() or dtype == "fp16"
+        assert bool((weight > 0).all())
+
+
+@pytest.mark.parametrize("rows", [1, 7, 50])
+def test_each_column_is_large_in_exactly_one_row(rows: int) -> None:
+    shape = {"batch": rows, "hidden_size": 400}
+    large = draw(find_operation("rmsnorm"), shape, "bf16", "large_columns", seed=1)[0] > 150
+    assert large.sum(0).tolist() == [1] * 400
+    assert set(large.sum(1).tolist()) <= {400 // rows, -(-400 // rows)}
+
+
 def test_rows_of_zeros_stand_between_others() -> None:
     zero = (rows_of("zero_rows") == 0).all(1)
     assert bool(zero[0])
     assert not bool(zero.all())
 
 
-OTHER_WEIGHTS = ("integers", "large", "offset_operands", "special_weights", "weights_near_one")
+OTHER_WEIGHTS = ("integers", "large", "offset_operands", "rows_apart", "special_weights", "weights_near_one")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OTHER_WEIGHTS])

@@ -1,12 +1,15 @@
 """Is it correct for values that are large, tiny, shifted, sparse, far apart, in order, equal, or all zero?"""
 
+from collections.abc import Mapping
+
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import END_KINDS, InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.sizes import other_shapes
-from forge.lab.inputs.shape_budget import affordable, odd_width
+from forge.lab.inputs.random_sizes import log_uniform
+from forge.lab.inputs.shape_budget import affordable, largest_row, odd_width
 from forge.lab.observed import Case
 
 KINDS: tuple[InputKind, ...] = (
@@ -20,6 +23,13 @@ MORE_SHIFTED: tuple[InputKind, ...] = ("offset_operands",) * 4
 SCALAR_DIVISOR = 1024.0
 """Divisor of the scalars beside small values. Other gates only enlarge scalars, so they never show a lower limit on
 one."""
+COLUMNS: tuple[InputKind, ...] = ("large_columns",)
+"""Kinds that need many rows."""
+LARGE_IN_A_ROW, MOST_COLUMN_ELEMENTS, MOST_INTERPRETED_ELEMENTS = 8, 2**21, 2**15
+"""Number of columns that are large in one row, and the most elements in an operand with so many rows, natively and in
+an interpreter. Wider rows have more large columns each, so a missing one shows less."""
+COLUMN_WIDTHS = (1024, 4096)
+"""Range from which one width of such rows is drawn; a smaller public width wouldn't show what wide rows leave out."""
 ROWS = 10
 """Number of rows at the odd width: enough for every pattern of a kind with both signs."""
 
@@ -27,7 +37,8 @@ ROWS = 10
 def examine(kernel: LoadedKernel) -> Finding:
     """Judge one draw of each kind at the public shape, and small values with smaller scalars and with zero scalars.
 
-    Then judge each kind in a few rows of odd width, since other code often handles the last elements.
+    Then judge each kind in a few rows of odd width, since other code often handles the last elements. Last, judge
+    rows in which each column is large once.
     """
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)
@@ -38,6 +49,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         *_with_scalars(kernel, smaller),
         *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *MORE_SHIFTED)),
         *_with_scalars(kernel, (0.0,) * len(smaller)),
+        *(kernel.case(shape, kind) for shape in _column_shapes(kernel) for kind in kernel.definition.kinds(COLUMNS)),
     )
     errors: list[WorkloadErrors] = []
     for case in cases:
@@ -52,6 +64,19 @@ def examine(kernel: LoadedKernel) -> Finding:
         threshold="1 x the bound for every kind",
         errors=tuple(errors),
     )
+
+
+def _column_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return the public width and one drawn wide one, each with as many rows as `LARGE_IN_A_ROW` asks and fit."""
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    wide = log_uniform(kernel.rng, *COLUMN_WIDTHS) if kernel.runner.takes_large_shapes else kernel.shape[reduced]
+    shapes = []
+    for width in {kernel.shape[reduced], wide}:
+        shape = {**kernel.shape, reduced: width}
+        most = MOST_COLUMN_ELEMENTS if kernel.runner.takes_large_shapes else MOST_INTERPRETED_ELEMENTS
+        fitting = max(1, min(-(-width // LARGE_IN_A_ROW), most // largest_row(kernel.operation, shape)))
+        shapes.append(affordable(kernel.operation, {**shape, rows: fitting}, kernel.shape))
+    return list(kernel.shapes(*shapes))
 
 
 def _with_scalars(kernel: LoadedKernel, scalars: tuple[float, ...]) -> list[Case]:

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 EXTREMES: dict[DType, tuple[float, float]] = {"fp32": (1e-6, 1e6), "bf16": (1e-6, 1e6), "fp16": (1e-3, 1e3)}
 """Scales of the kinds `small` and `large`, by dtype. Sums of two such values stay inside the dtype's range."""
 OUTLIER = 300.0
-"""Factor by which outliers exceed usual values. Chosen; a larger factor leaves the usual values less weight in a
-row's sum."""
+"""Factor by which outliers exceed usual values, and the number that `large_columns` adds. Chosen; a larger one leaves
+the usual values less weight in a row's sum."""
 OUTLIER_RUN = 8
 """Number of outliers side by side, as many as a thread or a vector instruction processes at once."""
 MOST_POWERS_APART: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 12}
@@ -104,6 +104,19 @@ def _outlier_channel(values: torch.Tensor, _: DType, __: int, generator: torch.G
     signs = torch.where(torch.arange(values.shape[0]) // len(chosen) % 2 == 0, OUTLIER, -OUTLIER)
     outliers = (1 + values.abs()) * _per_row(signs, values)
     return torch.where(rows.view(-1, *(1 for _ in values.shape[1:-1]), width), outliers, values)
+
+
+def _large_columns(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
+    """Add the same large number to each column in one row; the rows get about as many columns each.
+
+    A sum or a largest value without that column is then plainly wrong in that row, in a coarse type too.
+    """
+    import torch
+
+    rows, width = values.shape[0], values.shape[-1]
+    row_of = torch.randperm(width, generator=generator) % max(1, rows)
+    large = row_of == torch.arange(rows).unsqueeze(-1)
+    return values + OUTLIER * large.view(rows, *(1 for _ in values.shape[1:-1]), width)
 
 
 def _sparse(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
@@ -235,4 +248,5 @@ _KINDS: dict[InputKind, Kind] = {
     "integers": _integers,
     "special_weights": _normal,
     "weights_near_one": _normal,
+    "large_columns": _large_columns,
 }

@@ -1,6 +1,6 @@
 """Draws a workload's tensors on the host, with different values for every call.
 
-Activations are float operands with the row axis; they follow the kind. Weights are standard normal except for five
+Activations are float operands with the row axis; they follow the kind. Weights are standard normal except for six
 kinds. Indices and packed numbers follow the operand's specification. Floats are drawn in fp32 and rounded to the
 operand's dtype, so that the oracle and the candidate see the same numbers.
 """
@@ -27,6 +27,9 @@ range."""
 WEIGHT_SHIFT = 4.0
 """Distance from zero of the weights beside shifted activations, half of theirs. Whole rows of their products are then
 positive or negative."""
+WEIGHT_POWERS_APART: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 8}
+"""Number of powers of two from a usual weight to the largest and to the smallest one beside rows far apart, by dtype.
+The first two exceed the range of fp16, into which no kernel may round them."""
 USUAL_KINDS: frozenset[InputKind] = frozenset({"normal", "uniform"})
 """Kinds that are timed; beside them, operands that aren't floats have usual values too."""
 MOST_IN_FP8 = 448.0
@@ -83,7 +86,7 @@ def _floats(
     values = torch.randn(sizes, generator=generator)
     activations = [one.name for one in operation.activations]
     if spec.name not in activations:
-        return _weight(values, kind, unit, generator)
+        return _weight(values, kind, dtype, unit, generator)
     rows, operand_index = spec.axes.index(operation.row_axis), activations.index(spec.name)
     values = values.movedim(rows, 0)
     if kind == "special_rows":
@@ -91,7 +94,9 @@ def _floats(
     return values_of_kind(values, kind, dtype, operand_index, generator).movedim(0, rows)
 
 
-def _weight(values: torch.Tensor, kind: InputKind, unit: float, generator: torch.Generator) -> torch.Tensor:
+def _weight(
+    values: torch.Tensor, kind: InputKind, dtype: DType, unit: float, generator: torch.Generator
+) -> torch.Tensor:
     """Return the weight's values for the kind.
 
     For `integers` they are signed powers of two from 1/4 to 4, so that sums are exact.
@@ -102,6 +107,9 @@ def _weight(values: torch.Tensor, kind: InputKind, unit: float, generator: torch
         return torch.where(values < 0, -1.0, 1.0) * torch.exp2((values.abs() * 2).floor().clamp(max=4) - 2)
     if kind == "weights_near_one":
         return 1 + values / 16
+    if kind == "rows_apart":
+        most = WEIGHT_POWERS_APART[dtype]
+        return values * torch.randint(-most, most + 1, values.shape, generator=generator).exp2()
     if kind == "large":
         return values * LARGE_WEIGHTS
     if kind == "offset_operands":
