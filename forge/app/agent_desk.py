@@ -48,7 +48,7 @@ class LateDesk:
 
         with self._lock:
             if self._found is None:
-                desk = Desk(self._home)
+                desk = Desk(self._home, names_paths=True)
                 try:
                     caller = desk.read(lambda view: caller_of_environment(view.workspace)).result()
                 except BaseException:

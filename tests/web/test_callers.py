@@ -9,9 +9,10 @@ import pytest
 from forge.app.desk import desk as desks
 from forge.app.desk.desk import Desk
 from forge.app.desk.refused_calls import MOST_OF_A_CALLER, MOST_OF_ALL, RefusedCalls
+from forge.app.home import LEDGER_FILE
 from forge.app.tokens import READER, Caller, revoke_token, token_in_header
 from forge.app.workspace import Workspace
-from forge.errors import NotFound, RequestRefused, TokenRefused
+from forge.errors import NotFound, RequestRefused, TokenRefused, WorkspaceNotFound
 from forge.web import guard
 from forge.web.stream import HEARTBEAT, Stream
 from tests.app.test_tokens import granted
@@ -81,3 +82,14 @@ def test_a_stream_ends_when_its_token_is_revoked(desk: Desk, empty: Path) -> Non
         assert not any(b'"TokenRevoked"' in one for one in rest)
 
     asyncio.run(following())
+
+
+def test_an_error_names_no_folder_of_this_machine(empty: Path) -> None:
+    (empty / LEDGER_FILE).unlink()
+    for named, told in ((False, "'WORKSPACE'"), (True, str(empty))):
+        desk = Desk(empty, names_paths=named)
+        error = desk.read(lambda view: view.head).exception()
+        desk.close()
+        assert isinstance(error, WorkspaceNotFound)
+        assert told in error.message
+        assert (str(empty) in f"{error.message} {error.hint} {error}") is named

@@ -5,9 +5,9 @@ a third one writes, with a workspace that is opened for each change and closed a
 keeps no other process from repairing what a killed one left.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
@@ -27,8 +27,10 @@ WRITES_PER_S, BURST_OF_WRITES = 2.0, 30.0
 class Desk:
     """Answers for one workspace until it is closed."""
 
-    def __init__(self, home: Path, *, read_only: bool = False) -> None:
+    def __init__(self, home: Path, *, read_only: bool = False, names_paths: bool = False) -> None:
         self.home = home
+        self._names_paths = names_paths
+        """Whether an error may name the folder of the workspace: to its own user at the terminal it may."""
         self.read_only = read_only
         self.damage: str | None = None
         """What a check of the ledger found; None if it found nothing. While there is damage nothing is written."""
@@ -74,12 +76,13 @@ class Desk:
             one.shutdown(wait=True, cancel_futures=False)
 
     def _answer(self, view: View, asked: Callable[[View], Answered]) -> Answered:
-        view.refresh()
-        try:
-            return asked(view)
-        except LACKING_RIGHTS as error:
-            self.record_refused(error.caller, error)
-            raise
+        with self._without_paths():
+            view.refresh()
+            try:
+                return asked(view)
+            except LACKING_RIGHTS as error:
+                self.record_refused(error.caller, error)
+                raise
 
     def _record(self, caller: Caller, error: ForgeError, key: str) -> None:
         from forge.app.desk.asking import opened
@@ -101,9 +104,23 @@ class Desk:
             )
         from forge.app.desk.asking import opened  # it brings the phases, which take long to import
 
+        with self._without_paths():
+            try:
+                with opened(self.home, caller) as workspace:
+                    return asked(workspace)
+            except LACKING_RIGHTS as error:
+                self.record_refused(error.caller, error)
+                raise
+
+    @contextmanager
+    def _without_paths(self) -> Iterator[None]:
+        """Write WORKSPACE for the workspace's folder in errors, which leave this machine."""
         try:
-            with opened(self.home, caller) as workspace:
-                return asked(workspace)
-        except LACKING_RIGHTS as error:
-            self.record_refused(error.caller, error)
+            yield
+        except ForgeError as error:
+            if not self._names_paths:
+                for folder in sorted({str(self.home.absolute()), str(self.home.resolve())}, key=len, reverse=True):
+                    error.message = error.message.replace(folder, "WORKSPACE")
+                    error.hint = error.hint and error.hint.replace(folder, "WORKSPACE")
+                    error.args = (error.message,)
             raise
