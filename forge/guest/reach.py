@@ -15,7 +15,8 @@ PATTERNS = ("plain", "ends", "end_rows", "lowest", "highest")
 """Patterns by number. `ends`: random numbers, both ends among them. `end_rows`: whole rows at either end. `lowest`
 and `highest`: all numbers at one end."""
 PLANTED_SHARE = 16
-"""One of this many numbers is planted at each end in the pattern `ends`, at least one."""
+"""One of this many numbers is planted at each end in the pattern `ends`, at least one. Chosen; more of them leave
+fewer numbers in between."""
 Draw = Callable[..., Any]
 """Torch's random functions, and what they return."""
 

@@ -41,6 +41,7 @@ PLACE = "/model"
 SETUP_S, WINDOW_S = 600.0, 120.0
 """Seconds that a guest may take to build a model, and to answer one window."""
 MOST_STEPS = 1 << 20
+"""Number of steps of one window, at most. It ends the search for a length if a step takes next to no time."""
 
 
 @dataclass(frozen=True, kw_only=True)

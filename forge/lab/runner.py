@@ -42,7 +42,8 @@ class Runner:
     most_asked_outside: int = 24
     """Number of questions outside a domain, at most. Each may compile a kernel anew."""
     corner_rows_range: tuple[int, int] = (64, 300)
-    """Range from which the number of rows is drawn where several axes have tails at once."""
+    """Range from which the number of rows is drawn where several axes have tails at once. Chosen; more rows cost time
+    to draw and to judge."""
     least_arena_bytes: int
     """Size of an arena in bytes, at least. It is only address space until it is written."""
     sets_at_once: int

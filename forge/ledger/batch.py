@@ -15,7 +15,7 @@ from forge.ledger.actors import require_allowed
 from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 
 TEXT_LIMIT = 200
-"""Longest text of an actor, an id or a key, in characters."""
+"""Longest text of an actor, an id or a key, in characters. Chosen; they are stored and indexed in every event."""
 STREAM_LIMIT = 300
 """Longest name of a stream, in characters: a category, and an id of up to `TEXT_LIMIT` characters."""
 

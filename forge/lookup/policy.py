@@ -10,6 +10,8 @@ REGIMES = ("cold", "resident")
 FITS = ("exact", "covered", "between", "nearest")
 """Ways in which a shape fits a kernel, the best first. `between`: the kernel is proven on both sides of it."""
 MOST_OCTAVES = 1_000_000
+"""Largest number of octaves that a policy may allow between two shapes. Chosen; every shape is nearer, and a float
+holds it exactly."""
 
 
 class Policy(Frozen):

@@ -10,6 +10,7 @@ KERNEL_NAME = frozenset("abcdefghijklmnopqrstuvwxyz0123456789_")
 FILE_NAME = KERNEL_NAME | frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZ.-")
 HEX = frozenset("0123456789abcdef")
 NAME_CHARACTERS = 255
+"""Largest length of a file's name, in characters. File systems allow 255 bytes (NAME_MAX)."""
 POINTER_BYTES = 1 << 16
 SNAPSHOT_BYTES = 1 << 30
 FILE_BYTES = 1 << 30

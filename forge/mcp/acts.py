@@ -20,9 +20,10 @@ Data = dict[str, object]
 Answered = TypeVar("Answered")
 Report = Callable[[float, str], Awaitable[None]]
 LOOK_S = 0.25
-"""Time between two looks at a run that is waited for, in seconds."""
+"""Time between two looks at a run that is waited for, in seconds. Chosen; a shorter time asks the ledger more often,
+a longer one delays the answer."""
 LISTED_TASKS = 20
-"""Number of tasks that one answer lists."""
+"""Number of tasks that one answer lists. Chosen; an agent pays for each line, and may ask for the next ones."""
 
 
 @dataclass(frozen=True)

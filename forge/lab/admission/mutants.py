@@ -37,7 +37,8 @@ SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
 _SEED = 20260101
 """Seed of all draws, so that an admission is deterministic."""
 _SCALAR_CHANGE = 1000.0
-"""Factor on the scalars in the question with other scalars."""
+"""Factor on the scalars in the question with other scalars. Chosen; a smaller factor may leave the change of the
+answer within the bound."""
 Outputs = tuple["torch.Tensor", ...]
 
 

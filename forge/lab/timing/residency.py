@@ -14,6 +14,7 @@ SHARE = 0.5
 CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
 """Folder in which Linux describes a processor's caches (Documentation/ABI/testing/sysfs-devices-system-cpu)."""
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
+"""Number of bytes of each unit in which Linux gives a cache's size."""
 
 
 @dataclass(frozen=True)

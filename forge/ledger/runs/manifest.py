@@ -18,7 +18,8 @@ from forge.errors import IntegrityError
 MANIFEST = "manifest.json"
 """Name of the manifest in a run's directory."""
 PATH_LIMIT = 200
-"""Longest path of a file of a run, in characters."""
+"""Longest path of a file of a run, in characters. Chosen; it is below the 255 bytes that file systems allow for one
+name."""
 _CHUNK_BYTES = 1 << 20
 
 _ROLES = (

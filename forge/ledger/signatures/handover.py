@@ -23,7 +23,8 @@ SCRYPT_N = 1 << 17
 SCRYPT_R = 8
 """Block size of scrypt (RFC 7914, section 2)."""
 SALT_BYTES = 16
-"""Length of the salt in bytes."""
+"""Length of the salt in bytes. With 128 random bits two files have an equal salt by chance once in 2^64 files
+or so."""
 NONCE_BYTES = 12
 """Length of the nonce in bytes, as AES-GCM takes it."""
 TAG_BYTES = 16

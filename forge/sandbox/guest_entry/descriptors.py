@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from forge.sandbox.guest_entry import kernel
 
 FIRST = 3
+"""Number of the first descriptor that the guest is given. The three before it are standard input, output and
+error."""
 
 
 def place(given: Sequence[int], status: int) -> None:
