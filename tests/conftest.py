@@ -46,6 +46,18 @@ def short_series(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(endurance, "GOALS", endurance.GOALS[1:])
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let workers begin with the tests that take longest: one at the end would run alone, beside idle workers."""
+    if hasattr(config, "workerinput") and not config.getoption("--quick") and not config.getoption("--gates"):
+        items.sort(key=lambda item: not _comes_first(item))
+
+
+def _comes_first(item: pytest.Item) -> bool:
+    slow = item.get_closest_marker("slow")
+    return slow is not None and bool(slow.kwargs.get("first"))
+
+
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int | None:
     """Take one worker more than processors for `make test`: a worker often waits for a guest that only waits.
 

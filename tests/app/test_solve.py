@@ -47,7 +47,7 @@ def kernel(in_0, in_1, in_2):
 '''
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first=True)
 @pytest.mark.usefixtures("walls", "short_series")
 def test_a_module_is_solved_by_the_kernel_of_its_part_and_judged_as_a_whole(empty: Path, tmp_path: Path) -> None:
     module = tmp_path / "tower.py"

@@ -98,7 +98,7 @@ def lines(shown: str) -> list[str]:
     return [CONTROL.sub("", line.rpartition("\r\x1b[2K")[2]) for line in shown.splitlines()]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first=True)
 @pytest.mark.usefixtures("walls")
 def test_a_new_author_comes_from_an_empty_folder_to_a_promoted_kernel(shell: Shell, tmp_path: Path) -> None:
     (tmp_path / "sums.py").write_text(REFERENCE)

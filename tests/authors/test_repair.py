@@ -21,8 +21,8 @@ def test_the_recorded_repairs_take_at_most_a_third_of_the_rounds_and_the_page_sa
     assert f"{with_feedback:.1f} rounds with the feedback document, and {blind:.1f} with pass or fail alone" in page
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("walls")
+@pytest.mark.slow(first=True)
+@pytest.mark.usefixtures("walls", "short_series")
 def test_a_wrong_edit_is_undone_in_few_rounds_with_feedback() -> None:
     repair = runpy.run_path(str(ROOT / "benchmarks" / "repair.py"))
     wrong = repair["KERNEL"].replace("x[i] + residual[i]", "x[i] - residual[i]", 1)

@@ -53,7 +53,7 @@ def test_each_parameter_is_used_beside_its_own_line(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 @pytest.mark.parametrize("name", RUN)
 def test_a_template_is_accepted_as_it_is(name: str) -> None:
     own = shipped(name).own

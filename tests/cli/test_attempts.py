@@ -12,7 +12,7 @@ def failed(home: Path) -> list[int]:
     return [one["payload"]["attempt"] for one in history(home) if one["type"] == "BenchmarkFailed"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first=True)
 @pytest.mark.usefixtures("short_series")
 def test_an_attempt_without_a_verdict_is_followed_by_another(empty: Path) -> None:
     no_machine_is_so_calm = QUICK_POLICY.replace("control_half_width = 0.5", "control_half_width = 1e-12")

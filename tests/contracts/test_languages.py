@@ -82,7 +82,7 @@ def test_an_unknown_language_is_refused() -> None:
         find_language("fortran")
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 @languages
 def test_a_minimal_kernel_builds_and_runs_behind_the_walls(language: Language) -> None:
     if language.name == "triton":

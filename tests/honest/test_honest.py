@@ -64,7 +64,7 @@ def test_the_shipped_example_is_accepted_with_its_own_tests() -> None:
     assert [file.name for file in examined.artifact] == ["libkernel.so"]
 
 
-@pytest.mark.slow
+@pytest.mark.slow(first=True)
 def test_an_unmodified_torch_extension_is_built_loaded_and_accepted() -> None:
     kernel = (HERE / "extension" / "kernel.py").read_text()
     examined = accepted(job_for(kernel, language="cpp", cpp_source=False, limit_s=240, memory_bytes=4 * 2**30))

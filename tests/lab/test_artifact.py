@@ -175,7 +175,8 @@ def test_text_that_is_compiled_alone_has_a_share_of_that_time() -> None:
 
 
 @pytest.mark.usefixtures("walls")
-def test_a_build_that_sleeps_is_seen_to_want_no_processor() -> None:
+def test_a_build_that_sleeps_is_seen_to_want_no_processor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job, "STILL_S", 6.0)  # a fifth of the usual: the limit on processor time stays far from it
     built = built_within(BUILDS.format(does="time.sleep(3600)"), cpp_source=False, limit_s=60.0)
     assert isinstance(built, Refused)
     assert built.reason.code == "TIMEOUT"
