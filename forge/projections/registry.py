@@ -49,9 +49,21 @@ def take(state: State, line: Line, source: Source) -> None:
         require_replication(kernel, recorded, _environment(state, recorded, source))
         _put(state, _ended(kernel, recorded))
     elif holds(recorded, BenchmarkInvalidated):
+        _require_benchmark(recorded, source)
         for (kernel_id,) in state.ask(STOOD_ON, (recorded.event.benchmark_seq,)):
             _put(state, _ended(load(state, str(kernel_id), source), recorded))
     state.registry_changed(line)
+
+
+def _require_benchmark(recorded: Recorded[BenchmarkInvalidated], source: Source) -> None:
+    """Raise LedgerCorrupt unless an earlier benchmark of the named candidate is withdrawn."""
+    seq = recorded.event.benchmark_seq
+    found = source.event_at(seq) if 0 < seq < recorded.seq else None
+    if not holds(found, BenchmarkRecorded) or found.event.candidate != recorded.event.candidate:
+        raise LedgerCorrupt(
+            f"event {recorded.seq} withdraws event {seq}, which is no benchmark of candidate "
+            f"{recorded.event.candidate!r} before it"
+        )
 
 
 def _environment(state: State, recorded: Recorded[ReplicationRecorded], source: Source) -> EnvironmentCaptured | None:

@@ -347,9 +347,11 @@ def revoke(history: History, kernel_id: str) -> None:
 
 
 def invalidate(history: History, benchmark_seq: int) -> None:
+    benchmark = history.events[benchmark_seq - 1].event
+    assert isinstance(benchmark, BenchmarkRecorded)
     history.add(
         BenchmarkInvalidated(
-            candidate=digest("any"), benchmark_seq=benchmark_seq, why="clock was wrong", by="a person"
+            candidate=benchmark.candidate, benchmark_seq=benchmark_seq, why="clock was wrong", by="a person"
         )
     )
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from forge.errors import LedgerCorrupt
+from forge.events.benchmark import BenchmarkInvalidated
 from tests.projections.histories import (
     LEDGER_ID,
     History,
@@ -131,6 +132,18 @@ def test_a_simulated_verification_is_never_promoted():
     simulated = run.verify(simulated=True).benchmark()
     history.add(simulated.promotion())
     with pytest.raises(LedgerCorrupt, match="simulated"):
+        rendered(history)
+
+
+@pytest.mark.parametrize(("candidate", "ahead"), [("another", 0), (None, -1), (None, 99)])
+def test_only_an_earlier_benchmark_of_the_named_candidate_is_withdrawn(candidate, ahead):
+    history = opened()
+    run = benchmarked(history)
+    run.promote()
+    named = run.candidate.sha256 if candidate is None else digest(candidate)
+    withdrawn = run.benchmark_seq + ahead
+    history.add(BenchmarkInvalidated(candidate=named, benchmark_seq=withdrawn, why="clock", by="a person"))
+    with pytest.raises(LedgerCorrupt, match="which is no benchmark of candidate"):
         rendered(history)
 
 
