@@ -19,9 +19,8 @@ HIDDEN_ROWS = ("benchmarks", "rejections", "claims")
 def hide_undecided(connection: sqlite3.Connection, decided: AbstractSet[str]) -> None:
     """Hide what was found in runs whose state isn't one of `decided`, for this connection alone."""
     states = ", ".join("?" * len(decided))
-    connection.execute("CREATE TEMP TABLE undecided (run_id TEXT PRIMARY KEY, candidate TEXT)")
     connection.execute(
-        "INSERT INTO temp.undecided SELECT run_id, trial.candidate FROM main.runs "  # noqa: S608 (question marks)
+        "CREATE TEMP TABLE undecided AS SELECT run_id, trial.candidate FROM main.runs "  # noqa: S608 (question marks)
         f"JOIN main.trials AS trial USING (run_id) WHERE state NOT IN ({states})",
         sorted(decided),
     )
