@@ -96,13 +96,13 @@ class FrozenGuest:
         """
         if not found:
             return _has_ended(self._init_pid)
-        return descendants(self._init_pid) == found and all(map(_threads, found))
+        return descendants(self._init_pid) == found and all(map(threads_of, found))
 
     def moved(self) -> str:
         """Return which threads have run since they were stopped, as text; empty if none."""
         if not self._held:
             return ""
-        now = _run_times(thread for pid in descendants(self._init_pid) for thread in _threads(pid))
+        now = _run_times(thread for pid in descendants(self._init_pid) for thread in threads_of(pid))
         changed = {thread: times for thread, times in now.items() if times != self._ran.get(thread)}
         return moved(self._ran, {thread: changed[thread] for thread in changed if _state(thread) not in _ENDED})
 
@@ -168,7 +168,7 @@ def any_alive(root: int) -> bool:
 
 def children(pid: int) -> Iterator[set[int]]:
     """Yield what each thread of a process has started."""
-    for thread in _threads(pid):
+    for thread in threads_of(pid):
         yield set(map(int, _fields(thread, "children")))
 
 
@@ -177,7 +177,7 @@ def _signal(pidfd: int, number: int) -> None:
         signal.pidfd_send_signal(pidfd, number)
 
 
-def _threads(pid: int) -> list[str]:
+def threads_of(pid: int) -> list[str]:
     """Return the folder of each thread of a process; none if it is gone. Raise OSError if the list can't be read."""
     try:
         return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]
@@ -212,7 +212,7 @@ def _state(thread: str) -> bytes:
 
 
 def _states(pid: int) -> dict[str, bytes]:
-    return {thread: _state(thread) for thread in _threads(pid)}
+    return {thread: _state(thread) for thread in threads_of(pid)}
 
 
 def _off_queue(thread: str) -> bool:

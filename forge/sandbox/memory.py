@@ -14,7 +14,7 @@ from typing import Literal
 
 from forge.platforms.nvml import device_bytes
 from forge.sandbox.cgroups import Group
-from forge.sandbox.freeze import descendants
+from forge.sandbox.freeze import descendants, threads_of
 
 Excess = Literal["total", "machine"]
 """Exceeded limit: the tree's memory, or the machine's available memory."""
@@ -32,6 +32,8 @@ RESERVE = 0.03
 """Share of the machine's memory that must stay available while an unbounded guest runs. Chosen; a larger share ends
 guests earlier on a machine that is nearly full."""
 _COUNTED = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB", re.MULTILINE)
+_MEMORY = "\nRssAnon:"
+"""Beginning of a line that the file status has only as long as its thread holds memory."""
 _SHMEM = re.compile(r"^RssShmem:\s+(\d+) kB", re.MULTILINE)
 _WRITABLE_SHARED = re.compile(".w.s")
 _NAMELESS = ("/dev/zero (deleted)", "/memfd:", "/SYSV")
@@ -179,7 +181,18 @@ def _field_bytes(name: str, text: str) -> int:
 
 
 def _text(pid: int, name: str) -> str:
-    """Return a file of a process; empty if the process is gone or doesn't allow it."""
+    """Return a file of a process; empty if the process is gone or doesn't allow it.
+
+    A process whose first thread has ended shows its memory in the files of its other threads alone.
+    """
+    text = _read(f"/proc/{pid}/{name}")
+    if text and (name != "status" or _MEMORY in text):
+        return text
+    others = (_read(f"{thread}/{name}") for thread in threads_of(pid))
+    return next((other for other in others if other and (name != "status" or _MEMORY in other)), text)
+
+
+def _read(path: str) -> str:
     with contextlib.suppress(OSError):
-        return Path(f"/proc/{pid}/{name}").read_text(errors="replace")
+        return Path(path).read_text(errors="replace")
     return ""

@@ -6,10 +6,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from forge.sandbox.memory import Excess, Watched, held_bytes
+from forge.sandbox.memory import Excess, Watched, _field_bytes, _text, held_bytes
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="the watch reads /proc")
 
@@ -70,3 +71,24 @@ def test_looking_costs_a_tenth_of_a_core_at_most() -> None:
         time.sleep(0.005)
         looks += 1
     assert time.process_time() - began_s < 0.3
+
+
+LEAVES = """
+import ctypes, platform, threading, time
+held = bytearray(b"x") * 2**25
+threading.Thread(target=time.sleep, args=(600,)).start()
+ctypes.CDLL(None).syscall({"x86_64": 60, "aarch64": 93}[platform.machine()], 0)
+"""
+"""Program whose first thread ends alone, while another one stays."""
+
+
+def test_memory_shows_after_the_first_thread_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-I", "-S", "-c", LEAVES]) as left:
+        try:
+            status = Path(f"/proc/{left.pid}/status")
+            while "RssAnon" in status.read_text():
+                time.sleep(0.01)
+            assert _field_bytes("RssAnon", _text(left.pid, "status")) > 2**25
+            assert _field_bytes("Pss_Anon", _text(left.pid, "smaps_rollup")) > 2**25
+        finally:
+            left.kill()
