@@ -29,6 +29,7 @@ MAY_NAME_TRIALS = (
     "executor/",
     "app/search_demo.py",
     "app/left_out.py",  # what one machine recorded, trials too, left out of an answer
+    "app/undecided.py",  # what trials of undecided runs tell, hidden from an answer
     "app/trials.py",
     "app/estimates.py",  # records an estimate; a benchmark says what is promoted
     "app/session",

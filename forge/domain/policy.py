@@ -74,10 +74,10 @@ class Policy(Value):
     takes longer with more."""
     control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.05
     """Largest relative half-width of the control's interval, by the host's clock. Beyond it there is no verdict.
-    Chosen: half of the 10 % by which a kernel usually has to be faster."""
+    Chosen: half of a tenth, the gain that a promotion usually asks."""
     replay_control_half_width: Annotated[float, Field(gt=0, le=0.5)] = 0.02
     """Largest relative half-width of the control's interval, by graph replay. Beyond it there is no verdict. Chosen:
-    a fifth of the 10 % by which a kernel usually has to be faster."""
+    a fifth of a tenth, the gain that a promotion usually asks."""
     most_dropped: Annotated[float, Field(ge=0, le=0.5)] = 0.2
     """Largest share of blocks that may be left out because the device was shared or its clocks were lowered. Beyond
     it there is no verdict."""

@@ -11,13 +11,13 @@ from forge.adopt.advice import median_interval
 from forge.errors import UsageError
 from tests.adopt.making import RMSNORM, kernel, publish
 
-SLOW = RMSNORM.replace("    wide = x.float()", "    time.sleep(0.004)\n    wide = x.float()").replace(
+SLOW = RMSNORM.replace("    wide = x.float()", "    time.sleep(0.1)\n    wide = x.float()").replace(
     "import torch", "import time\n\nimport torch", 1
 )
 
 
 def slow_own(x, weight, eps):
-    time.sleep(0.004)
+    time.sleep(0.1)
     return x
 
 
@@ -40,7 +40,7 @@ INPUTS = (torch.randn(4, 64), torch.ones(64))
 def test_an_operation_is_proposed_if_the_model_is_faster_with_it(tmp_path, source, own, proposed):
     publish(tmp_path, [kernel("rmsnorm", source)])
     with adopt(tmp_path, trust="promoted", refresh_s=0) as ops:
-        advice = ops.advise(model_with(own), INPUTS, pairs=7, window_s=0.004)
+        advice = ops.advise(model_with(own), INPUTS, pairs=11, window_s=0.004)
         assert advice.adopt == proposed
         assert f"adopt: {'rmsnorm' if proposed else 'none'}" in advice.table()
 

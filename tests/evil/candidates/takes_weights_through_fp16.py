@@ -1,7 +1,7 @@
 """Rounds the weight to fp16, which holds neither the largest nor the smallest weights of bf16.
 
 Dtype: bf16
-Refused by: scales NON_FINITE
+Refused by: any INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: E5 E6
 """
 
