@@ -20,7 +20,7 @@ _ADDRESS_SPACE = 2**40
 """Size of a section in memory in bytes, at most. It is 1 TiB, more memory than a GPU has. A section of zeros takes no
 room in the file, so the file's size doesn't limit it."""
 _MOST_SYMBOLS = 2**16
-"""Number of symbols in a file, at most. A table of so many has 1.5 MiB, at 24 bytes each."""
+"""Number of symbols in a file, at most. The table then has 1.5 MiB, at 24 bytes each."""
 _LONGEST_NAME = 4096
 """Number of bytes in a name, at most. Mangled names of templates have up to some thousand characters."""
 _RESERVED = 0xFF00

@@ -26,7 +26,7 @@ one."""
 COLUMNS: tuple[InputKind, ...] = ("large_columns",)
 """Kinds that need many rows."""
 LARGE_IN_A_ROW, MOST_COLUMN_ELEMENTS, MOST_INTERPRETED_ELEMENTS = 8, 2**21, 2**15
-"""Number of columns that are large in one row, and the most elements in an operand with so many rows, natively and in
+"""Number of columns that are large in one row, and the most elements in such an operand, natively and in
 an interpreter. Wider rows have more large columns each, so a missing one shows less."""
 COLUMN_WIDTHS = (1024, 4096)
 """Range from which one width of such rows is drawn; a smaller public width wouldn't show what wide rows leave out."""

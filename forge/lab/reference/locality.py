@@ -27,7 +27,7 @@ errors is 2.4 times that ratio; errors at values that come near zero by chance a
 MOST_SAMPLED = 2**20
 """Number of values of a draw at which sizes are tried, at most; the found sizes must hold at all values."""
 FEWEST_RATIOS = 1024
-"""Number of ratios from which on a tail can be recognised. About a hundred of so many lie above the ninth decile."""
+"""Number of ratios from which on a tail can be recognised. About a hundred of them lie above the ninth decile."""
 MOST_RATIO = 2.0**-10
 """Ratio of error to size, at most, or two roundings if those are more. Eight times it is less than a hundredth, so
 that one per cent more is refused for small values too."""
