@@ -196,6 +196,11 @@ def work(home: Path) -> None:
     from forge.app.workspace import Workspace
     from forge.errors import ForgeError
     from forge.pipeline.create import TaskRequest
+    from forge.platforms.cuda import gpu_facts
+
+    facts = gpu_facts()
+    assert facts is not None, "main looks for GPUs before it starts workers"
+    gpu = facts.slug
 
     def quiet(_: str) -> None:
         pass
@@ -209,7 +214,7 @@ def work(home: Path) -> None:
             try:
                 if order["phase"] == "verify":
                     request = TaskRequest(
-                        op=item.op, language=item.language, gpu="h200", dtype=item.dtype, shape=item.shape
+                        op=item.op, language=item.language, gpu=gpu, dtype=item.dtype, shape=item.shape
                     )
                     run_id = create_task(workspace, request).run_id
                     submit(workspace, workspace.find_run(run_id), EXAMPLES / item.folder, author="forge")
