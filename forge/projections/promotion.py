@@ -1,6 +1,6 @@
 """Checks that a promotion in the ledger is one: of the bytes that were judged, in their run, with their figures."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from forge.domain.candidate import Candidate
 from forge.errors import LedgerCorrupt
@@ -8,9 +8,9 @@ from forge.events import KernelPromoted, Recorded
 from forge.projections.kernel import PromotedKernel
 
 
-def require_promotion(kernel: PromotedKernel) -> None:
-    """Raise LedgerCorrupt unless the promotion agrees with its evidence."""
-    for found in (*_another_identity(kernel), *_another_machine(kernel), *_beyond(kernel)):
+def require_promotion(kernel: PromotedKernel, unjudged: Iterable[str]) -> None:
+    """Raise LedgerCorrupt unless the promotion agrees with its evidence; `unjudged` is what is no judgement in it."""
+    for found in (*_another_identity(kernel), *unjudged, *_another_machine(kernel), *_beyond(kernel)):
         raise corrupt(kernel.promoted, found)
     if kernel.promoted_point is None:
         raise corrupt(kernel.promoted, f"no measurement at its own shape against {kernel.promoted.event.baseline!r}")
@@ -42,8 +42,6 @@ def _another_identity(kernel: PromotedKernel) -> Iterator[str]:
                 yield f"event {recorded.seq}, which has another {name} than {own!r}"
     if benchmark.verified_seq != event.verified_seq:
         yield "a benchmark that stands on another verification"
-    if verified.simulated:
-        yield "a simulated verification, which can't be promoted"
 
 
 def _another_machine(kernel: PromotedKernel) -> Iterator[str]:

@@ -16,6 +16,7 @@ from forge.events.verify import CandidateVerified
 from forge.ledger.replay import Line
 from forge.projections import leaderboard, snapshot
 from forge.projections.fold import Source, holds
+from forge.projections.judgement import why_no_judgement
 from forge.projections.kernel import KERNEL_FILE, PromotedKernel
 from forge.projections.promotion import corrupt, require_promotion
 from forge.projections.registry_entry import entry
@@ -23,6 +24,7 @@ from forge.projections.replication import require_replication
 from forge.projections.rows import kernel_row
 from forge.projections.standing import Standing
 from forge.projections.state import Cell, Row, State
+from forge.projections.withdrawals import require_benchmark, require_evidence, require_successor
 
 TYPES = frozenset(
     {
@@ -42,28 +44,23 @@ def take(state: State, line: Line, source: Source) -> None:
     recorded = source.event_at(line.seq)
     if holds(recorded, KernelPromoted):
         _promote(state, recorded, source)
-    elif holds(recorded, KernelDeprecated) or holds(recorded, KernelRevoked):
-        _put(state, _ended(_named(state, recorded, source), recorded))
+    elif holds(recorded, KernelDeprecated):
+        kernel = _named(state, recorded, source)
+        require_successor(state, recorded)
+        _put(state, _ended(kernel, recorded))
+    elif holds(recorded, KernelRevoked):
+        kernel = _named(state, recorded, source)
+        require_evidence(recorded, source)
+        _put(state, _ended(kernel, recorded))
     elif holds(recorded, ReplicationRecorded):
         kernel = _named(state, recorded, source)
         require_replication(kernel, recorded, _environment(state, recorded, source))
         _put(state, _ended(kernel, recorded))
     elif holds(recorded, BenchmarkInvalidated):
-        _require_benchmark(recorded, source)
+        require_benchmark(recorded, source)
         for (kernel_id,) in state.ask(STOOD_ON, (recorded.event.benchmark_seq,)):
             _put(state, _ended(load(state, str(kernel_id), source), recorded))
     state.registry_changed(line)
-
-
-def _require_benchmark(recorded: Recorded[BenchmarkInvalidated], source: Source) -> None:
-    """Raise LedgerCorrupt unless an earlier benchmark of the named candidate is withdrawn."""
-    seq = recorded.event.benchmark_seq
-    found = source.event_at(seq) if 0 < seq < recorded.seq else None
-    if not holds(found, BenchmarkRecorded) or found.event.candidate != recorded.event.candidate:
-        raise LedgerCorrupt(
-            f"event {recorded.seq} withdraws event {seq}, which is no benchmark of candidate "
-            f"{recorded.event.candidate!r} before it"
-        )
 
 
 def _environment(state: State, recorded: Recorded[ReplicationRecorded], source: Source) -> EnvironmentCaptured | None:
@@ -88,7 +85,7 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
     if KERNEL_FILE not in {file.path for file in event.files}:
         raise corrupt(recorded, f"no {KERNEL_FILE} among its files")
     run = state.get("runs", event.run_id)
-    if run is not None and run["promote_attempts"] != 1:
+    if run is not None and (run["promote_attempts"] != 1 or run["sealed"]):
         raise corrupt(recorded, f"run {event.run_id!r}, which had been decided before")
     environment = state.get("environments", event.env_sha256)
     withdrawn = state.get("invalidations", event.benchmark_seq)
@@ -97,7 +94,8 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
         "invalidated_seq": withdrawn["seq"] if withdrawn else None,
     }
     kernel = _assembled(recorded, seqs, source)
-    require_promotion(kernel)
+    judged_on = state.get("environments", kernel.verified.event.env_sha256)
+    require_promotion(kernel, why_no_judgement(kernel, _at(source, judged_on["seq"]) if judged_on else None, source))
     _put(state, kernel)
     state.put("families", {"family": event.family, "versions": ordinal}, event.family)
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 
 from forge.domain.verdict import UNDECIDED
+from forge.errors import LedgerCorrupt
 from forge.ledger.replay import Line
 from forge.projections.fold import Source
 from forge.projections.rows import slot, text
@@ -85,6 +86,12 @@ def _timing(line: Line, run: Row) -> None:
 
 
 def _seal(line: Line, run: Row) -> None:
+    """Note the seal; raise LedgerCorrupt if it states another outcome than the run's events give."""
+    if line.event["outcome"] != run["state"]:
+        raise LedgerCorrupt(
+            f"event {line.seq} seals run {run['run_id']!r} as {line.event['outcome']!r}, its events say "
+            f"{run['state']!r}"
+        )
     run["sealed"], run["outcome"] = True, line.event["outcome"]
 
 

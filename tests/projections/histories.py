@@ -41,6 +41,7 @@ from tests.projections.values import (
     workload,
 )
 
+ACTOR = "ci:test"
 LEDGER_ID = "0190aaaa-0000-7000-8000-000000000001"
 
 
@@ -73,7 +74,7 @@ class History:
             stream=stream,
             stream_version=self.streams[stream],
             recorded_at=f"2026-01-02T{hour:02}:04:{seq // 60 % 60:02}.{seq:06}Z",
-            actor="ci:test",
+            actor=ACTOR,
             correlation_id="run",
             causation_id=None,
             event_hash=digest((previous, event.TYPE, event.model_dump_json())),
@@ -204,7 +205,7 @@ class Run:
             )
         return self
 
-    def verify(self, shapes: tuple[Shape, ...] | None = None, *, simulated: bool = False) -> "Run":
+    def verify(self, shapes: tuple[Shape, ...] | None = None, **changes: object) -> "Run":
         self.history.add(captured(self.task.target.gpu))
         self.verified = (self.task.shape, *(EDGES if shapes is None else shapes))
         self.verified_seq = self.history.add(
@@ -220,10 +221,10 @@ class Run:
                 seeds_sha256=digest("seeds"),
                 isolation=WALL,
                 env_sha256=environment(self.task.target.gpu).env_sha256,
-                simulated=simulated,
+                simulated=False,
                 report_sha256=digest("verification report"),
                 policy_sha256=digest("policy"),
-            )
+            ).model_copy(update=changes)
         )
         return self
 
@@ -341,9 +342,10 @@ def deprecate(history: History, kernel_id: str, *, by: str | None = None) -> Non
     history.add(KernelDeprecated(kernel_id=kernel_id, family=family, reason="a better one", superseded_by=by))
 
 
-def revoke(history: History, kernel_id: str) -> None:
-    family = kernel_id.rpartition("_v")[0]
-    history.add(KernelRevoked(kernel_id=kernel_id, family=family, reason="off by one", severity="wrong_result"))
+def revoke(history: History, kernel_id: str, *evidence: str) -> None:
+    family, severity = kernel_id.rpartition("_v")[0], "wrong_result"
+    named = {"kernel_id": kernel_id, "family": family, "reason": "off by one", "severity": severity}
+    history.add(KernelRevoked.model_validate({**named, "evidence": evidence}))
 
 
 def invalidate(history: History, benchmark_seq: int) -> None:
@@ -351,7 +353,7 @@ def invalidate(history: History, benchmark_seq: int) -> None:
     assert isinstance(benchmark, BenchmarkRecorded)
     history.add(
         BenchmarkInvalidated(
-            candidate=benchmark.candidate, benchmark_seq=benchmark_seq, why="clock was wrong", by="a person"
+            candidate=benchmark.candidate, benchmark_seq=benchmark_seq, why="clock was wrong", by=ACTOR
         )
     )
 

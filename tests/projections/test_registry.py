@@ -4,9 +4,12 @@ import json
 
 import pytest
 
+from forge.domain.evidence import GateResult
 from forge.errors import LedgerCorrupt
 from forge.events.benchmark import BenchmarkInvalidated
+from forge.events.run import RunSealed
 from tests.projections.histories import (
+    ACTOR,
     LEDGER_ID,
     History,
     Run,
@@ -19,7 +22,7 @@ from tests.projections.histories import (
     rebuild,
     revoke,
 )
-from tests.projections.values import candidate, digest, environment, task
+from tests.projections.values import GATES, candidate, digest, environment, task
 
 FAMILIAR = {
     *("kernel_id", "op", "language", "source_path", "target_gpu", "dtype", "shape", "verification"),
@@ -135,6 +138,114 @@ def test_a_simulated_verification_is_never_promoted():
         rendered(history)
 
 
+FAILED = GateResult(name="bounds", verdict="failed", observed="a write beyond the end", threshold="none")
+NOT_ASKED = GateResult(name="bounds", verdict="not asked", observed="no pointers", threshold="none")
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        pytest.param({"gates": (*GATES, FAILED)}, "gate 'bounds', which failed", id="a gate that failed"),
+        pytest.param({"gates": (NOT_ASKED,)}, "in which no gate passed", id="no gate that passed"),
+        pytest.param(
+            {"env_sha256": digest("unknown")}, "isn't in the ledger before it", id="a machine that no event has"
+        ),
+        pytest.param({"reused_seq": 1}, "no judgement of its own", id="a judgement reused that is none"),
+        pytest.param({"reused_seq": 99}, "no judgement of its own", id="a judgement reused that doesn't exist"),
+    ],
+)
+def test_a_promotion_stands_on_a_judgement(changes, says):
+    history = opened()
+    run = benchmarked(history).verify(**changes).benchmark()
+    history.add(run.promotion())
+    with pytest.raises(LedgerCorrupt, match=says):
+        rendered(history)
+
+
+def test_a_promotion_itself_names_no_gate_that_failed():
+    history = opened()
+    run = benchmarked(history)
+    history.add(run.promotion(gates=(*GATES, FAILED)))
+    with pytest.raises(LedgerCorrupt, match="its own gate 'bounds', which failed"):
+        rendered(history)
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later"),
+    [
+        pytest.param({"simulated": True}, {}, id="one on a substitute for the target"),
+        pytest.param({}, {"report_sha256": digest("another")}, id="one with another report"),
+        pytest.param({}, {"gates_sha256": digest("another")}, id="one by another judge"),
+    ],
+)
+def test_a_judgement_that_is_reused_is_the_same_word_for_word(earlier, later):
+    history = opened()
+    first = Run(history, task(), "a").start().submit().verify(**earlier)
+    second = Run(history, task(), "a").start().submit().verify(reused_seq=first.verified_seq, **later).benchmark()
+    second.promote()
+    with pytest.raises(LedgerCorrupt, match="says something else"):
+        rendered(history)
+
+
+def test_a_judgement_of_the_same_bytes_is_reused_once_and_not_in_turn():
+    history = opened()
+    first = Run(history, task(), "a").start().submit().verify()
+    second = Run(history, task(), "a").start().submit().verify(reused_seq=first.verified_seq).benchmark()
+    second.promote()
+    assert [entry["status"] for entry in rendered(history)["kernels"]] == ["active"]
+    third = Run(history, task(), "a").start().submit().verify(reused_seq=second.verified_seq).benchmark()
+    third.promote()
+    with pytest.raises(LedgerCorrupt, match="no judgement of its own"):
+        rendered(history)
+
+
+@pytest.mark.parametrize(
+    ("successor", "says"),
+    [
+        pytest.param("another", "which wasn't promoted before it", id="one that doesn't exist"),
+        pytest.param(f"{task().family}_v1", "the kernel itself", id="itself"),
+        pytest.param(f"{task(dtype='fp16').family}_v1", "expected rmsnorm h200 bf16", id="one of another slot"),
+    ],
+)
+def test_a_successor_is_another_kernel_of_the_same_slot(successor, says):
+    history = opened()
+    kernel_id = promoted(history)
+    promoted(history, wanted=task(dtype="fp16"))
+    deprecate(history, kernel_id, by=successor)
+    with pytest.raises(LedgerCorrupt, match=says):
+        rendered(history)
+
+
+def test_a_successor_that_is_promoted_later_is_none_yet():
+    history = opened()
+    kernel_id = promoted(history)
+    deprecate(history, kernel_id, by=f"{task().family}_v2")
+    promoted(history, name="b")
+    with pytest.raises(LedgerCorrupt, match="wasn't promoted before it"):
+        rendered(history)
+
+
+@pytest.mark.parametrize("piece", ["event:1:{other}", "event:99:{own}", "event:0:{own}", "event:1", "event:x:{own}"])
+def test_an_event_that_a_revocation_names_is_before_it_and_has_that_hash(piece):
+    history = opened()
+    kernel_id = promoted(history)
+    own = history.events[0].event_hash
+    revoke(history, kernel_id, f"event:1:{own}", "sha256:" + digest("a report"))
+    assert status_of(history, kernel_id) == "revoked"
+    revoke(history, kernel_id, piece.format(own=own, other=digest("other")))
+    with pytest.raises(LedgerCorrupt, match="is no event before it"):
+        rendered(history)
+
+
+def test_who_withdraws_a_benchmark_is_who_recorded_that():
+    history = opened()
+    run = benchmarked(history)
+    named = {"candidate": run.candidate.sha256, "benchmark_seq": run.benchmark_seq}
+    history.add(BenchmarkInvalidated(**named, why="clock", by="cli:ada@lab"))
+    with pytest.raises(LedgerCorrupt, match=f"'cli:ada@lab' as the one who decided; '{ACTOR}' recorded it"):
+        rendered(history)
+
+
 @pytest.mark.parametrize(("candidate", "ahead"), [("another", 0), (None, -1), (None, 99)])
 def test_only_an_earlier_benchmark_of_the_named_candidate_is_withdrawn(candidate, ahead):
     history = opened()
@@ -142,7 +253,7 @@ def test_only_an_earlier_benchmark_of_the_named_candidate_is_withdrawn(candidate
     run.promote()
     named = run.candidate.sha256 if candidate is None else digest(candidate)
     withdrawn = run.benchmark_seq + ahead
-    history.add(BenchmarkInvalidated(candidate=named, benchmark_seq=withdrawn, why="clock", by="a person"))
+    history.add(BenchmarkInvalidated(candidate=named, benchmark_seq=withdrawn, why="clock", by=ACTOR))
     with pytest.raises(LedgerCorrupt, match="which is no benchmark of candidate"):
         rendered(history)
 
@@ -154,6 +265,25 @@ def test_a_run_promotes_once():
     revoke(history, run.promote())
     history.add(run.promotion())
     with pytest.raises(LedgerCorrupt, match="decided before"):
+        rendered(history)
+
+
+def test_a_run_that_was_sealed_promotes_nothing_more():
+    """A forger adds evidence to a run that failed, after its end."""
+    history = opened()
+    run = benchmarked(history).fail()
+    history.add(RunSealed(run_id=run.run_id, outcome="failed", manifest_sha256=digest("manifest")))
+    history.add(run.benchmark().promotion())
+    with pytest.raises(LedgerCorrupt, match="decided before"):
+        rendered(history)
+
+
+@pytest.mark.parametrize("outcome", ["promoted", "rejected", "benchmarked", "denied"])
+def test_a_seal_states_what_became_of_its_run(outcome):
+    history = opened()
+    run = benchmarked(history).fail()
+    history.add(RunSealed(run_id=run.run_id, outcome=outcome, manifest_sha256=digest("manifest")))
+    with pytest.raises(LedgerCorrupt, match=f"as '{outcome}', its events say 'failed'"):
         rendered(history)
 
 
@@ -200,7 +330,7 @@ def test_the_gravest_status_wins_and_a_revocation_is_final():
     benchmark_seq = benchmark_of(history, kernel_id)
     seen = []
     for act in (
-        lambda: deprecate(history, kernel_id, by="another"),
+        lambda: deprecate(history, kernel_id),
         lambda: invalidate(history, benchmark_seq),
         lambda: revoke(history, kernel_id),
         lambda: deprecate(history, kernel_id),
