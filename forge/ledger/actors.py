@@ -4,11 +4,12 @@ Every event type names its group (`GROUP`). A class of actors may write all type
 """
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Literal, get_args
 
 from forge.errors import ActorForbidden
-from forge.events import Event
+from forge.events import EVENT_TYPES, Event
 from forge.events.candidate import CandidateRejected
 from forge.events.fact import Group
 
@@ -50,10 +51,19 @@ def group_of(event: Event) -> Group:
 
 def require_allowed(actor: str, event: Event) -> None:
     """Raise ActorForbidden unless `actor` may write `event`."""
-    allowed = MAY_WRITE[actor_class(actor)]
-    if group_of(event) not in allowed:
-        writers = ", ".join(f"{name}:" for name, groups in MAY_WRITE.items() if group_of(event) in groups)
+    _require_group(actor, event.TYPE, group_of(event))
+
+
+def require_allowed_document(actor: str, type_name: str, document: Mapping[str, object]) -> None:
+    """Raise ActorForbidden unless `actor` may write the event of this known type and content."""
+    at_the_door = type_name == CandidateRejected.TYPE and document.get("stage") == "submit"
+    _require_group(actor, type_name, "handed_in" if at_the_door else EVENT_TYPES[type_name].GROUP)
+
+
+def _require_group(actor: str, type_name: str, group: Group) -> None:
+    if group not in MAY_WRITE[actor_class(actor)]:
+        writers = ", ".join(f"{name}:" for name, groups in MAY_WRITE.items() if group in groups)
         raise ActorForbidden(
-            f"{actor!r} may not write {event.TYPE}: it may be written by {writers or 'no actor'}; "
+            f"{actor!r} may not write {type_name}: it may be written by {writers or 'no actor'}; "
             "evidence and decisions come from Forge's own phases, not from the author whom they judge"
         )

@@ -6,8 +6,9 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.errors import LedgerCorrupt, UnknownName
+from forge.errors import ActorForbidden, LedgerCorrupt, UnknownName
 from forge.events import EVENT_TYPES, Event, Recorded, parse_event
+from forge.ledger.actors import require_allowed
 from forge.ledger.chain import StoredRow
 from forge.ledger.failures import storage_errors
 from forge.ledger.statements import PAGE_ROWS, select_page
@@ -80,7 +81,11 @@ def _gap(path: Path, expected: int, found: int) -> LedgerCorrupt:
 
 
 def recorded(row: StoredRow, path: Path) -> Recorded[Event]:
-    """Return the event in a row; raise LedgerCorrupt if its payload has another digest or names another stream."""
+    """Return the event in a row.
+
+    Raises LedgerCorrupt if its payload has another digest, if it names another stream, or if its actor may not write
+    it: a row that was inserted past Forge may have right hashes.
+    """
     payload = row.payload.encode() if isinstance(row.payload, str) else b""  # a damaged page may hold another type
     if hashlib.sha256(payload).digest() != row.payload_sha256:
         raise LedgerCorrupt(
@@ -97,6 +102,10 @@ def recorded(row: StoredRow, path: Path) -> Recorded[Event]:
             f"{event.stream()!r}: history was edited or damaged",
             hint="forge ledger verify",
         )
+    try:
+        require_allowed(row.actor, event)
+    except ActorForbidden as error:
+        raise LedgerCorrupt(f"{path}: event {row.seq}: {error.message}", hint="forge ledger verify") from error
     return Recorded(
         seq=row.seq,
         event_id=row.event_id,

@@ -1,7 +1,7 @@
 """Reads events for projections: narrow rows in order, with the payload decoded only for the types that are needed.
 
-A payload was validated when it was recorded. Here only its digest is checked and it is decoded, because a fold over a
-long history must not cost more than reading it.
+A payload was validated when it was recorded. Here it is decoded, and only its digest and its actor are checked,
+because a fold over a long history must not cost more than reading it.
 """
 
 import hashlib
@@ -12,9 +12,10 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from forge.errors import LedgerCorrupt
+from forge.errors import ActorForbidden, LedgerCorrupt
 from forge.events import EVENT_TYPES
 from forge.events.upcast import upcast
+from forge.ledger.actors import require_allowed_document
 from forge.ledger.failures import storage_errors
 from forge.ledger.statements import select_lines
 
@@ -84,4 +85,8 @@ def _line(row: _Row, path: Path) -> Line:
             event = upcast(kind, version, event, to_version=current)
     except (orjson.JSONDecodeError, KeyError) as error:
         raise LedgerCorrupt(f"{path}: payload of event {seq} ({kind}) can't be read: {error}") from error
+    try:
+        require_allowed_document(actor, kind, event)
+    except ActorForbidden as error:
+        raise LedgerCorrupt(f"{path}: event {seq}: {error.message}", hint="forge ledger verify") from error
     return Line(seq, kind, recorded_at, actor, event_hash, event)

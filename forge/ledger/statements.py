@@ -41,10 +41,10 @@ SELECT stream, max(stream_version) FROM event WHERE stream IN ({", ".join("?" * 
 """
 """Query for the versions of the streams that exist. Takes NAMES_AT_ONCE streams."""
 SELECT_NEXT = f"""
-SELECT seq, event_hash, ({SELECT_STREAM_VERSION}), (SELECT seq FROM event WHERE idempotency_key = ?)
+SELECT seq, event_hash, recorded_at, ({SELECT_STREAM_VERSION}), (SELECT seq FROM event WHERE idempotency_key = ?)
 FROM event WHERE {_AT_THE_HEAD}
 """
-"""Query for all that one more event needs: the head, a stream's version, and the place of a key."""
+"""Query for all that one more event needs: the head and its time, a stream's version, and the place of a key."""
 SELECT_BY_KEY = "SELECT seq, type, schema_version, payload_sha256, event_hash FROM event WHERE idempotency_key = ?"
 SELECT_USED_KEYS = f"SELECT idempotency_key FROM event WHERE idempotency_key IN ({', '.join('?' * NAMES_AT_ONCE)})"
 """Query for the keys that an event has already used. Takes NAMES_AT_ONCE keys."""

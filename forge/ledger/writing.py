@@ -102,7 +102,7 @@ def write(
     if not batches:
         return written
     streams = _Streams(connection)
-    seq, last_hash, key_is_new = _begin(connection, batches[0], streams, genesis=genesis)
+    seq, last_hash, recorded_at, key_is_new = _begin(connection, batches[0], streams, genesis=genesis)
     before = seq
     used = set() if key_is_new and len(batches) == 1 else _used_keys(connection, batches)
     streams.read(batches)
@@ -119,7 +119,8 @@ def write(
         elif key is not None:
             used.add(key)
         _require_expected(batch.expected, streams)
-        rows = _chain(batch, seq, last_hash, streams=streams, recorded_at=_utc(now()), new_id=new_id)
+        recorded_at = max(recorded_at, _utc(now()))  # a clock that was set back doesn't turn history around
+        rows = _chain(batch, seq, last_hash, streams=streams, recorded_at=recorded_at, new_id=new_id)
         chained += rows
         written.append(Appended(seq + 1, rows[-1].seq, rows[-1].event_hash.hex(), replayed=False))
         seq, last_hash = rows[-1].seq, rows[-1].event_hash
@@ -131,14 +132,17 @@ def write(
 
 def _begin(
     connection: sqlite3.Connection, first: PreparedBatch, streams: _Streams, *, genesis: bytes
-) -> tuple[int, bytes, bool]:
-    """Return the head and whether the first batch's key is new, and store its first stream's version; one query."""
+) -> tuple[int, bytes, str, bool]:
+    """Return the head, its time, and whether the first batch's key is new; note its first stream's version.
+
+    It takes one query.
+    """
     stream = first.events[0].stream
     row = connection.execute(SELECT_NEXT, (stream, _key_at(first, 0))).fetchone()
     if row is None:
-        return 0, genesis, True
-    streams.note(stream, row[2])
-    return row[0], row[1], row[3] is None
+        return 0, genesis, "", True
+    streams.note(stream, row[3])
+    return row[0], row[1], row[2], row[4] is None
 
 
 def _used_keys(connection: sqlite3.Connection, batches: Sequence[PreparedBatch]) -> set[str]:

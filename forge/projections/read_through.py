@@ -33,6 +33,7 @@ from forge.ledger.statements import COLUMNS, SELECT_ALL, SELECT_HEAD, SELECT_MET
 from forge.ledger.writing import Head
 from forge.projections import TAKERS, runs
 from forge.projections.altered_tables import altered_tables
+from forge.projections.earlier_rows import contradictions
 from forge.projections.fold import Position
 from forge.projections.read_sessions import SessionsRead
 from forge.projections.sqlite_file import create
@@ -90,7 +91,11 @@ def _are_sound(report: AuditReport) -> bool:
 def _refusals(rows: "_Rows", state: State) -> Iterator[AuditProblem]:
     all_runs, whole = runs.EMPTY.copied(), True
     all_sessions = SessionsRead()
+    before: StoredRow | None = None
     for row in rows.stored():
+        for what, complaint in rows.contradictions(row, before):
+            yield _problem(row.seq, what, complaint)
+        before = row
         try:
             event = rows.recorded(row)
         except LedgerCorrupt as error:
@@ -229,6 +234,10 @@ class _Rows:
     def stored(self) -> Iterator[StoredRow]:
         """Yield every row in order."""
         return map(StoredRow._make, self._connection.execute(SELECT_ALL))
+
+    def contradictions(self, row: StoredRow, before: StoredRow | None) -> Iterator[tuple[str, str]]:
+        """Yield column and complaint for each statement about earlier rows that the writer wouldn't have made."""
+        return contradictions(row, before, self._connection)
 
     def recorded(self, row: StoredRow) -> Recorded[Event]:
         """Return the event in a row; raise LedgerCorrupt."""

@@ -1,15 +1,20 @@
+import sqlite3
+from contextlib import closing
+from pathlib import Path
 from typing import get_args
 
 import pytest
 
-from forge.errors import ActorForbidden
+from forge.errors import ActorForbidden, LedgerCorrupt
 from forge.events import EVENT_TYPES
 from forge.events.candidate import CandidateRejected
 from forge.events.fact import Group
 from forge.events.ledger import LedgerOpened
 from forge.ledger.actors import MAY_WRITE, actor_class, require_allowed
+from forge.ledger.chain import sealed
+from forge.ledger.statements import INSERT_EVENT
 
-from .making import examples
+from .making import create, examples, new_id, open_ledger
 
 AN_AUTHOR_MAY_WRITE = {
     "TaskCreated",
@@ -67,6 +72,32 @@ def test_people_workflows_and_forge_write_everything_but_a_persons_decision(name
             require_allowed(actor, examples()[name])
     else:
         require_allowed(actor, examples()[name])
+
+
+@pytest.mark.parametrize(
+    ("kind", "actor"),
+    [
+        ("BenchmarkRecorded", "agent:m"),
+        ("KernelPromoted", "import:x"),
+        ("TokenGranted", "ci:x"),
+        ("RunSealed", "agent:m"),
+    ],
+)
+def test_no_reader_takes_a_row_that_its_actor_may_not_write(kind: str, actor: str, tmp_path: Path) -> None:
+    """Inserted past Forge, with right hashes: the database's own triggers let it in."""
+    path = tmp_path / "kernel_registry.db"
+    with create(path) as ledger:
+        ledger.append([examples()[kind]], actor="cli:ada@lab", correlation_id="c")
+        (row,) = ledger.rows(after_seq=1)
+        forged = row._replace(seq=3, event_id=new_id(), stream_version=2, actor=actor, prev_hash=row.event_hash)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute(INSERT_EVENT, sealed(forged))
+        connection.commit()
+    with open_ledger(path) as ledger:
+        with pytest.raises(LedgerCorrupt, match="may not write"):
+            list(ledger.read())
+        with pytest.raises(LedgerCorrupt, match="may not write"):
+            list(ledger.replay(after_seq=0, until_seq=3, types=EVENT_TYPES))
 
 
 @pytest.mark.parametrize("kind", sorted(MAY_WRITE))

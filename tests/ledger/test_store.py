@@ -152,6 +152,22 @@ def test_a_command_key_with_other_content_is_refused(other: list[object], ledger
     assert ledger.head.seq == 3
 
 
+def test_another_run_or_actor_neither_takes_a_key_over_nor_records_under_it(ledger: Ledger) -> None:
+    """The gate's key, used before by an author for what it may hand in: the gate is refused, and nothing is lost."""
+    squatted = ledger.append([examples()["ClaimRecorded"]], actor="agent:m", correlation_id="r", idempotency_key="k")
+    for actor, run in ((ADA, "r"), ("agent:m", "another run"), ("agent:other", "r"), ("system:gate", "r")):
+        with pytest.raises(IdempotencyConflict, match="'k'"):
+            ledger.append([duplicated(1)], actor=actor, correlation_id=run, idempotency_key="k")
+        again = ledger.append(
+            [examples()["ClaimRecorded"]], actor=actor, correlation_id=run, idempotency_key="k", causation_id=None
+        )
+        assert (again.replayed, again.first_seq) == (True, squatted.first_seq)
+    with pytest.raises(ActorForbidden):
+        ledger.append([examples()["CandidateVerified"]], actor="agent:m", correlation_id="r", idempotency_key="k")
+    *_, last = ledger.read()
+    assert (last.seq, last.actor, last.correlation_id) == (squatted.first_seq, "agent:m", "r")
+
+
 def test_keys_that_look_like_places_in_a_batch_stay_apart(ledger: Ledger) -> None:
     ledger.append([duplicated(1), duplicated(2)], actor=ADA, correlation_id="c", idempotency_key="k")
     assert not ledger.append([duplicated(3)], actor=ADA, correlation_id="c", idempotency_key="k#1").replayed
@@ -221,10 +237,21 @@ def test_streams_are_numbered_on_however_many_are_written_together(commands: int
 def test_the_time_is_recorded_in_utc_with_its_microseconds(moment: datetime, whole: bool, ledger: Ledger) -> None:
     moment = moment.replace(microsecond=0) if whole else moment
     assume(1 < moment.year < 9999)
+    *_, before = ledger.read()
     with Ledger.open(ledger.path, now=lambda: moment, new_id=new_id) as writer:
         writer.append([duplicated(1)], actor=ADA, correlation_id="c")
     *_, last = ledger.read()
-    assert last.recorded_at == f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    said = f"{moment.astimezone(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
+    assert last.recorded_at == max(before.recorded_at, said)
+
+
+@pytest.mark.parametrize("commands", [1, 3])
+def test_a_clock_that_was_set_back_does_not_turn_history_around(commands: int, ledger: Ledger) -> None:
+    times = iter([datetime(2031, 1, 1, tzinfo=UTC), *[datetime(2020, 1, 1, tzinfo=UTC)] * commands])
+    with Ledger.open(ledger.path, now=lambda: next(times), new_id=new_id) as writer:
+        writer.append([duplicated(1)], actor=ADA, correlation_id="c")
+        writer.append_many([Batch(events=[duplicated(2)], actor=ADA, correlation_id="c")] * commands)
+    assert {one.recorded_at for one in ledger.read(after_seq=1)} == {"2031-01-01T00:00:00.000000Z"}
 
 
 def test_a_key_used_for_something_else_undoes_the_hundreds_around_it(ledger: Ledger) -> None:

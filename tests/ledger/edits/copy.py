@@ -120,10 +120,10 @@ class Copy:
             connection.commit()
 
     def append(self, row: StoredRow, **columns: object) -> None:
-        """Add a row at the end with right hashes, under an id and a key of its own."""
+        """Add a row at the end with right hashes, under an id and a key of its own, no earlier than the others."""
         rows = self.rows()
-        fresh = row._replace(event_id=NEW_ID.format(len(rows)), idempotency_key=None)._replace(**columns)
-        self.write([*rows, fresh])
+        own = {"event_id": NEW_ID.format(len(rows)), "idempotency_key": None, "recorded_at": rows[-1].recorded_at}
+        self.write([*rows, row._replace(**(own | columns))])
 
     def append_again(self, type_name: str, change: Callable[[Any], object], **columns: object) -> None:
         """Add the newest event of a type again, its payload changed, with right hashes."""

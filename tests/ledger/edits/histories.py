@@ -39,12 +39,24 @@ def _of_other_bytes(rows: Rows) -> Rows:
     return [*rows[:place], rows[place]._replace(payload=canonical(payload).decode()), *rows[place + 1 :]]
 
 
+def _judged(**fields: object) -> Callable[[Rows], Rows]:
+    """Other fields in the verification that the promotion stands on."""
+
+    def change(rows: Rows) -> Rows:
+        place = next(at for at, row in enumerate(rows) if row.type == "CandidateVerified")
+        payload = canonical(json.loads(rows[place].payload) | fields).decode()
+        return _unsigned([*rows[:place], rows[place]._replace(payload=payload), *rows[place + 1 :]])
+
+    return change
+
+
 def _inserted(rows: Rows) -> Rows:
     return [*rows[:11], rows[10]._replace(event_id=NEW_ID.format(11), idempotency_key=None), *rows[11:]]
 
 
 def _reordered(rows: Rows) -> Rows:
-    return [*rows[:3], rows[4], rows[3], *rows[5:]]
+    first, second = (row._replace(recorded_at=rows[4].recorded_at) for row in rows[3:5])
+    return [*rows[:3], second, first, *rows[5:]]
 
 
 def _rewritten(change: Callable[[Rows], Rows], *, alone: bool = True) -> Callable[[Copy], None]:
@@ -82,7 +94,7 @@ def _tail_of_an_adopted_key(copy: Copy) -> None:
     rows = copy.rows()
     after = [row for row in _unsigned(rows[12:]) if row.type != "LedgerImported"]
     copy.sql("DELETE FROM foreign_event")
-    copy.write([*rows[:12], _adoption(rows), *after])
+    copy.write([*rows[:12], _adoption(rows[:12]), *after])
     _sign(copy)
     copy.unpublish()
 
@@ -95,6 +107,7 @@ def _adoption(rows: Rows) -> StoredRow:
         payload=payload,
         actor="cli:eve",
         event_id=NEW_ID.format(0),
+        recorded_at=rows[-1].recorded_at,
         idempotency_key=None,
     )
 
@@ -197,6 +210,18 @@ REWRITES = (
     Edit(
         "a promotion of other bytes, and no checkpoint left in it",
         _rewritten(lambda rows: _unsigned(_of_other_bytes(rows))),
+    ),
+    Edit(
+        "a promotion of what ran on a substitute, and no checkpoint left in it",
+        _rewritten(_judged(simulated=True)),
+    ),
+    Edit(
+        "a promotion on a judgement that reuses none, and no checkpoint left in it",
+        _rewritten(_judged(reused_seq=3)),
+    ),
+    Edit(
+        "a promotion of what an unknown machine judged, and no checkpoint left in it",
+        _rewritten(_judged(env_sha256="ab" * 32)),
     ),
     Edit("an author replaced, and the whole signed by another key", _signed_anew, "kept", ELSEWHERE),
     Edit("the ledger under another id", _renamed, "kept", ELSEWHERE),
