@@ -35,8 +35,8 @@ LONGEST_TOKEN = 100
 """Largest length of a token that is looked up, in characters. A token has 49, so a longer text isn't hashed."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
 """Pattern of the name of a token's holder."""
-TAKEN_NAMES = frozenset({"mcp", "search", "folders"})
-"""Names that Forge's own programs write as; no token has one."""
+TAKEN_NAMES = frozenset({"command", "composer", "folders", "mcp", "model", "person", "search"})
+"""Names that Forge's own programs and the authors of sessions write as. A token's holder would own their runs."""
 LIFETIME = re.compile(r"([1-9][0-9]{0,3})([hdw])", re.ASCII)
 """Pattern of the time until a token expires: a number of hours, days or weeks."""
 UNITS: dict[str, timedelta] = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}

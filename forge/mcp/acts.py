@@ -165,5 +165,5 @@ async def budget(call: Asking, asked: forms.BudgetForm) -> Fitted:
 
     if asked.session is not None:
         name = asked.session
-        return fitted(await call.read(lambda view: answers.session(view, name)), whole_at=None)
+        return fitted(await call.read(lambda view: answers.session(view, call.caller, name)), whole_at=None)
     return fitted(await call.read(lambda view: agents.used(view, call.caller, asked.task)), whole_at=None)

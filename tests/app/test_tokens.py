@@ -8,7 +8,9 @@ from pathlib import Path
 import pytest
 
 from forge.app import tokens
-from forge.app.tokens import Caller, find_caller
+from forge.app.sessions.authors import KINDS
+from forge.app.solve.composing import COMPOSER
+from forge.app.tokens import AGENT_WITHOUT_TOKEN, Caller, find_caller
 from forge.app.workspace import Workspace, now
 from forge.errors import ActorForbidden, IntegrityError
 from tests.cli.asking import ask, history, ledger_stands
@@ -109,6 +111,12 @@ def test_a_name_is_free_again_only_after_its_token_was_revoked(empty: Path) -> N
     assert "unknown token 'eve'" in ask("token", "revoke", "eve", "--home", empty).error
     ask("token", "revoke", "ada", "--home", empty)
     assert granted(empty)["name"] == "ada"
+
+
+def test_no_token_has_the_name_of_one_of_our_own_authors(empty: Path) -> None:
+    own = {*KINDS, COMPOSER.removeprefix("agent:"), AGENT_WITHOUT_TOKEN.name}
+    assert own <= tokens.TAKEN_NAMES, "its holder would own their runs"
+    assert ask("token", "add", "model", "--scope", "author", "--home", empty).status == 2
 
 
 def test_only_a_person_grants_a_token(empty: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from forge.app.audit import authors, evidence, histories, replication, rooflines
 from forge.app.audit.answer import Answer, Filter
 from forge.app.audit.authors import EffectBy, RefusedBy
 from forge.app.desk.runs import rows
+from forge.app.desk.session_figures import told_summary
 from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.lesson import described, lessons
@@ -17,7 +18,7 @@ from forge.app.lookup_answer import look_up
 from forge.app.notes import gather
 from forge.app.recommend import recommend
 from forge.app.sessions import finding, report
-from forge.app.sessions import view as session_view
+from forge.app.tokens import Caller
 from forge.app.work import open_work, request_summary
 from forge.errors import UnknownName, UsageError
 from forge.events import DeviceCalibrated, WorkRequested
@@ -130,16 +131,17 @@ def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str |
     return view.kept(f"leaderboard {baseline} {sorted(wanted.items())}", RANKING, ask)
 
 
-def all_sessions(view: View) -> Data:
+def all_sessions(view: View, caller: Caller) -> Data:
     """Return every session of an author in a budget, the newest first."""
-    found = [session_view.summary(one) for one in reversed(finding.all_sessions(view.workspace))]
+    known = reversed(finding.all_sessions(view.workspace))
+    found = [told_summary(view.workspace, caller, one) for one in known]
     return {"items": found, "next": None, "seq": view.head.seq}
 
 
-def session(view: View, name: str) -> Data:
+def session(view: View, caller: Caller, name: str) -> Data:
     """Return a session: where it stands, and what its budget went into; raise SessionNotFound."""
     found = finding.find_session(view.workspace, name)
-    return session_view.summary(found) | {"cost": report.cost_of(found)}
+    return told_summary(view.workspace, caller, found) | {"cost": report.cost_of(found)}
 
 
 def machines(view: View) -> Data:

@@ -3,12 +3,13 @@
 from dataclasses import dataclass, field
 
 from forge.app.desk.permits import may_look_into
+from forge.app.desk.session_figures import may_be_told
 from forge.app.desk.withheld import hidden_shapes, without_hidden
 from forge.app.tokens import Caller
 from forge.app.workspace import Workspace
 from forge.domain.tensors import Shape
 from forge.errors import ForgeError
-from forge.events import Event, Recorded
+from forge.events import Event, Recorded, SpeedupEstimated
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState, run_of
 
@@ -19,8 +20,17 @@ OPEN_TO_ALL = frozenset(
 """Types of events of a run whose payload every caller may read at any time: they tell nothing of its candidate."""
 UNDECIDED = "withheld until the run is decided: its author and operators may read it before"
 """Text that stands for the payload of an event of a run that isn't decided."""
+UNDECIDED_SESSION = "withheld until what it tells of is decided: operators may read it before"
+"""Text that stands for the payload of an event of a session that may tell the speed of an undecided run."""
 DAMAGED = "withheld: what says which of it is held out is missing or damaged; run forge ledger verify"
 """Text that stands for the payload of an event that can't be told safely."""
+
+
+def _told_of(recorded: Recorded[Event]) -> str | None:
+    """Return the run that an event tells of; None if it tells of none. An estimate is appended beside its run."""
+    if isinstance(recorded.event, SpeedupEstimated):
+        return recorded.correlation_id
+    return run_of(recorded.event)
 
 
 @dataclass
@@ -35,7 +45,7 @@ class Teller:
     def told(self, recorded: Recorded[Event]) -> Data:
         """Return an event with its envelope; `withheld` says whether something in the payload isn't told."""
         payload = recorded.event.model_dump(mode="json")
-        told = self._payload(recorded.event, payload)
+        told = self._payload(recorded, payload)
         return {
             "seq": recorded.seq,
             "type": recorded.event.TYPE,
@@ -49,8 +59,10 @@ class Teller:
             "withheld": told != payload,
         }
 
-    def _payload(self, event: Event, payload: Data) -> object:
-        run_id = run_of(event)
+    def _payload(self, recorded: Recorded[Event], payload: Data) -> object:
+        event, run_id = recorded.event, _told_of(recorded)
+        if not may_be_told(self.workspace, self.caller, event):
+            return {"session_id": payload["session_id"], "withheld": UNDECIDED_SESSION}
         if run_id is None or event.TYPE in OPEN_TO_ALL:
             return without_hidden(payload, ())
         try:

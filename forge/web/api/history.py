@@ -85,13 +85,13 @@ async def audit(request: Request, name: Id, asked: Annotated[questions.AuditQuer
 @part.get("/sessions", responses=answers(schemas.Page), tags=["sessions"])
 async def sessions(request: Request) -> Response:
     """List the sessions in which programs write candidates, with what is used and left of their budgets."""
-    return await answered(request, lambda view, _: found.all_sessions(view), slow=True)
+    return await answered(request, found.all_sessions, slow=True)
 
 
 @part.get("/sessions/{session_id}", responses=answers(schemas.AnswerForm), tags=["sessions"])
 async def session(request: Request, session_id: Id) -> Response:
     """Return a session, and what its budget went into."""
-    return await answered(request, lambda view, _: found.session(view, session_id))
+    return await answered(request, lambda view, caller: found.session(view, caller, session_id))
 
 
 @part.get("/machines", responses=answers(schemas.Page), tags=["history"])

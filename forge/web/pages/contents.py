@@ -144,7 +144,7 @@ def experiments(asked: PageQuestion) -> Data:
 
 def sessions(asked: PageQuestion) -> Data:
     """Return the sessions with what is used and left of their budgets."""
-    return {"sessions": answers.all_sessions(asked.view)["items"]}
+    return {"sessions": answers.all_sessions(asked.view, asked.caller)["items"]}
 
 
 def machines(asked: PageQuestion) -> Data:
