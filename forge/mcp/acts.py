@@ -6,6 +6,7 @@ What a tool needs is imported when it is called: a client waits for the list of 
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from forge.mcp import forms
@@ -86,16 +87,17 @@ async def wait(call: Asking, asked: forms.WaitForm) -> Fitted:
     from forge.app.desk import agents
 
     loop = asyncio.get_running_loop()
-    began, told = loop.time(), 0
-    while True:
-        found = await call.read(lambda view: agents.progress(view, asked.run))
-        waited = loop.time() - began
-        if int(str(found["seq"])) > told:
-            told = int(str(found["seq"]))
-            await call.report(waited, f"the run is {found['state']}")
-        if not found["waiting"] or waited >= asked.seconds:
-            return fitted({**found, "waited_s": round(waited, 1)}, whole_at=None)
-        await asyncio.sleep(min(LOOK_S, max(0.0, asked.seconds - waited)))
+    began = loop.time()
+    found = await call.read(lambda view: agents.progress(view, asked.run))
+    run_id, seen = str(found["run_id"]), int(str(found["seq"]))
+    await call.report(0.0, f"the run is {found['state']}")
+    while found["waiting"] and (left := asked.seconds - (loop.time() - began)) > 0:
+        await asyncio.sleep(min(LOOK_S, left))
+        seen, later = await call.read(partial(agents.progress_since, run_id=run_id, seen=seen))
+        if later is not None:
+            found = later
+            await call.report(loop.time() - began, f"the run is {found['state']}")
+    return fitted({**found, "waited_s": round(loop.time() - began, 1)}, whole_at=None)
 
 
 async def result(call: Asking, asked: forms.RunForm) -> Fitted:

@@ -13,12 +13,16 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from forge.app.desk.agents import progress_since
 from forge.app.desk.desk import Desk
+from forge.app.desk.view import View
+from forge.app.runs import abort
 from forge.app.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
+from forge.app.workspace import Workspace
 from forge.mcp.fitting import LARGEST_ANSWER, fitted, part
 from forge.mcp.offered_tools import TOOLS
 from forge.mcp.sdk import make_server
-from tests.cli.asking import HONEST, ask, copied, history
+from tests.cli.asking import HONEST, ask, copied, create_task, history
 from tests.web.conftest import undecided
 from tests.web.serving import ROOT, Served
 from tests.web.test_writing import refused_calls
@@ -109,6 +113,44 @@ def test_an_agent_reads_a_task_hands_in_waits_and_reads_the_result(mine: Path) -
         assert written == {"agent:mcp", "system:serve"}
 
     in_memory(mine, talk)
+
+
+def test_waiting_looks_at_a_run_only_after_an_event_of_its_own(filled_workspace: Path, tmp_path: Path) -> None:
+    home = copied(filled_workspace, tmp_path / "home")
+    view = View(home)
+    view.refresh()
+    head, run_id = view.head.seq, view.workspace.find_run("last").run_id
+    assert progress_since(view, run_id, head) == (head, None)
+    create_task(home, "--min-speedup", "1.75")  # another run
+    view.refresh()
+    grown, none = progress_since(view, run_id, head)
+    assert (grown > head, none) == (True, None)
+    with Workspace.open(home) as workspace:
+        abort(workspace, workspace.find_run(run_id), "no longer needed")
+    view.refresh()
+    last, found = progress_since(view, run_id, grown)
+    assert found is not None
+    assert (found["state"], found["seq"], found["ended"]) == ("aborted", last, True)
+    assert progress_since(view, run_id, last + 5) == (last, found), "a ledger that was restored is read again"
+    view.close()
+
+
+def test_waiting_for_the_last_run_stays_with_the_run_that_was_the_last(
+    filled_workspace: Path, tmp_path: Path
+) -> None:
+    home = copied(filled_workspace, tmp_path / "home")
+
+    async def talk(client: Client) -> None:
+        task = (await called(client, "task_list"))["items"][0]["task_id"]
+        made = await called(client, "submit", task=task, files=FILES)
+
+        async def opened(*_: object) -> None:
+            await asyncio.to_thread(ask, "run", "open", task, "--home", home)
+
+        answer = await client.call_tool("wait", {"run": "last", "seconds": 1}, progress_callback=opened)
+        assert answer.structured_content["run_id"] == made["run_id"]
+
+    in_memory(home, talk)
 
 
 def test_kernels_notes_and_refusals_are_read(mine: Path) -> None:

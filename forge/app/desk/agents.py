@@ -4,6 +4,7 @@ from forge.app.desk.permits import DECIDED
 from forge.app.desk.runs import rows, run_document
 from forge.app.desk.view import View
 from forge.app.tokens import Caller
+from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 
 Data = dict[str, object]
@@ -15,7 +16,22 @@ HANDED_IN = """
 
 def progress(view: View, name: str) -> Data:
     """Return where a run stands: its state, whether a worker is still asked, and whether anything is to wait for."""
-    run = view.workspace.find_run(name)
+    return _progress(view.workspace.find_run(name))
+
+
+def progress_since(view: View, run_id: str, seen: int) -> tuple[int, Data | None]:
+    """Return the ledger's head, and where a run stands if it has an event after `seen`, else None.
+
+    A run whose ledger hasn't grown isn't read at all; one without a new event of its own isn't folded.
+    """
+    head, ledger = view.head.seq, view.workspace.ledger
+    has_grown = head != seen
+    if head > seen:
+        has_grown = next(ledger.rows(after_seq=seen, correlation_id=run_id, limit=1), None) is not None
+    return head, _progress(run_state(ledger, run_id)) if has_grown else None
+
+
+def _progress(run: RunState) -> Data:
     return {
         "run_id": run.run_id,
         "state": run.state,
