@@ -13,14 +13,13 @@ import uvicorn
 from fastapi import FastAPI
 
 from forge.errors import UsageError
+from forge.web.connections import Connection, room_for_connections
 
 PORT = 8791
 """Port that the server listens on unless another is named. Chosen; it is above 1023, so that a user without rights
 may listen there."""
 BACKLOG = 256
 """Number of connections that wait until the server takes them."""
-MOST_CONNECTIONS = 1200
-"""Number of connections and answers at once; the server tells further callers to come again."""
 KEEP_S, GRACE_S = 5, 3
 """Time that an idle connection is kept, and time in which open answers may end when the server ends; in seconds."""
 LARGEST_HEAD = 32 * 1024
@@ -56,14 +55,15 @@ def serve(app: FastAPI, listening: socket.socket, *, ready: Callable[[], None]) 
         log_level="warning",
         access_log=False,
         server_header=False,
-        http="h11",
+        http=Connection,
+        proxy_headers=False,  # else a caller on this machine could name another address as its own
         ws="none",
         lifespan="on",
-        limit_concurrency=MOST_CONNECTIONS,
         timeout_keep_alive=KEEP_S,
         timeout_graceful_shutdown=GRACE_S,
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
+    Connection.most = room_for_connections()
     ready()
     uvicorn.Server(config).run(sockets=[listening])
 
