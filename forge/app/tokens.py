@@ -7,7 +7,7 @@ owner can read, and its event stand; so a copy of the ledger alone accepts none.
 import os
 import re
 import secrets
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Literal, get_args
@@ -62,6 +62,8 @@ class Caller:
     scope: Literal["reader", "author", "operator"]
     """`reader` is a caller without a token, who changes nothing."""
     name: str = ""
+    token_sha256: Digest | None = field(default=None, compare=False)
+    """Digest of the token that was given. None: there was none, so none is looked up again."""
 
     @property
     def actor(self) -> str:
@@ -148,7 +150,20 @@ def find_caller(workspace: Workspace, untrusted_token: str) -> Caller | None:
     """
     if not untrusted_token.startswith(PREFIX) or len(untrusted_token) > LONGEST_TOKEN:
         return None
-    digest = sha256(untrusted_token.encode(errors="replace"))
+    return _holder(workspace, sha256(untrusted_token.encode(errors="replace")))
+
+
+def require_accepted(workspace: Workspace, caller: Caller) -> None:
+    """Raise TokenRefused if the caller's token was revoked or has expired since it was looked up."""
+    if caller.token_sha256 is not None and _holder(workspace, caller.token_sha256) is None:
+        raise TokenRefused(
+            f"the token of {caller.name!r} was revoked or has expired meanwhile: expected one that is accepted",
+            hint="forge token list",
+        )
+
+
+def _holder(workspace: Workspace, digest: Digest) -> Caller | None:
+    """Return the holder of the token with this digest; None if it isn't accepted."""
     path = _file(workspace.home, digest)
     try:
         content = read_regular(path, limit_bytes=FILE_LIMIT_BYTES)
@@ -168,7 +183,7 @@ def find_caller(workspace: Workspace, untrusted_token: str) -> Caller | None:
     granted_only = workspace.ledger.stream_version(f"token:{digest}") == 1
     if not granted_only or _is_past(kept.expires_at):
         return None
-    return Caller(kept.scope, kept.name)
+    return Caller(kept.scope, kept.name, digest)
 
 
 def caller_of_environment(workspace: Workspace) -> Caller:

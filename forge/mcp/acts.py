@@ -84,6 +84,12 @@ async def submit(call: Asking, asked: forms.SubmitForm) -> Fitted:
 
 async def wait(call: Asking, asked: forms.WaitForm) -> Fitted:
     """Wait at most 45 s until a run is decided. While `waiting` is true, call wait again."""
+    call.desk.waiting.require(call.caller)
+    with call.desk.waiting.taken(call.caller):
+        return await _waited_for(call, asked)
+
+
+async def _waited_for(call: Asking, asked: forms.WaitForm) -> Fitted:
     from forge.app.desk import agents
 
     loop = asyncio.get_running_loop()

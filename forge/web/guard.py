@@ -149,6 +149,8 @@ def _named(scope: Scope) -> dict[str, str]:
     for name in ("host", "origin", "authorization", "content-length", "content-type", "idempotency-key"):
         if counts[name] > 1:
             raise RequestRefused(f"header {name!r} is given {counts[name]} times: expected it once", status=400)
+    if counts["content-length"] and counts["transfer-encoding"]:  # a proxy may end the body elsewhere (RFC 9112, 6.1)
+        raise RequestRefused("content-length and transfer-encoding are both given: expected one", status=400)
     return dict(pairs)
 
 

@@ -8,13 +8,15 @@ event, they read by its number.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import orjson
 
 from forge.app.desk import history
 from forge.app.desk.desk import Desk
-from forge.app.tokens import READER
+from forge.app.desk.rates import Places
+from forge.app.tokens import READER, Caller
 from forge.errors import ForgeError, RequestRefused
 
 LOOK_S = 0.05
@@ -25,8 +27,6 @@ KEPT_EVENTS = 512
 """Number of newest events that are kept for clients that are nearly up to date."""
 PAGE_EVENTS = 200
 """Number of events that are read at a time for a client that is far behind."""
-MOST_CLIENTS = 256
-"""Largest number of clients at once. Chosen; each holds one connection and its descriptor."""
 HEARTBEAT = b": heartbeat\n\n"
 
 
@@ -35,7 +35,7 @@ class Stream:
     """Tells all clients of one server of new events."""
 
     desk: Desk
-    clients: int = 0
+    clients: Places = field(default_factory=Places)
     _kept: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=KEPT_EVENTS))
     _head: int = 0
     _grown: asyncio.Event = field(default_factory=asyncio.Event)
@@ -46,28 +46,25 @@ class Stream:
 
         Raises RequestRefused beyond the head, and if there are too many clients; TokenRefused.
         """
-        if self.clients >= MOST_CLIENTS:
-            raise RequestRefused(
-                f"{self.clients} clients follow already: expected at most {MOST_CLIENTS}", status=503
-            )
-        await self._require(token)
+        caller = await self._caller(token)
+        self.clients.require(caller)
         head = await asyncio.wrap_future(self.desk.read(lambda view: view.head.seq))
         if after is not None and after > head:
             raise RequestRefused(
                 f"event {after} isn't there yet: expected 0 to {head}, the ledger's head", status=400
             )
-        return self._told(head if after is None else after, token)
+        return self._told(head if after is None else after, token, caller)
 
-    async def _told(self, seq: int, token: str | None) -> AsyncIterator[bytes]:
-        self.clients += 1
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.create_task(self._look())
-        try:
+    async def _told(self, seq: int, token: str | None, caller: Caller) -> AsyncIterator[bytes]:
+        with self.clients.taken(caller), suppress(ForgeError):
+            # an error: the ledger was replaced, or the token is no more. The client asks again, and is told then
+            if self._looking is None or self._looking.done():
+                self._looking = asyncio.create_task(self._look())
             yield HEARTBEAT
             while True:
                 grown = self._grown
                 found = await self._after(seq)
-                await self._require(token)
+                await self._caller(token)
                 for place, told in found:
                     yield told
                     seq = place
@@ -77,15 +74,12 @@ class Stream:
                     await asyncio.wait_for(grown.wait(), HEARTBEAT_S)
                 except TimeoutError:
                     yield HEARTBEAT
-        except ForgeError:
-            return  # the ledger was replaced, or the token is no more: the client asks again, and is told then
-        finally:
-            self.clients -= 1
 
-    async def _require(self, token: str | None) -> None:
-        """Raise TokenRefused for a token that isn't accepted any more."""
-        if token is not None:
-            await asyncio.wrap_future(self.desk.read(lambda view: view.caller(token)))
+    async def _caller(self, token: str | None) -> Caller:
+        """Return who asks; raise TokenRefused for a token that isn't accepted any more."""
+        if token is None:
+            return READER
+        return await asyncio.wrap_future(self.desk.read(lambda view: view.caller(token)))
 
     async def _after(self, seq: int) -> list[tuple[int, bytes]]:
         """Return the next events after `seq`: kept ones, or a page that is read."""

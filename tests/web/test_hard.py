@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -12,8 +13,12 @@ from pathlib import Path
 import httpx
 import pytest
 
+from forge.app.desk import rates
+from forge.app.desk.desk import Desk
 from forge.app.desk.rates import MOST_CALLERS, Rate
-from forge.errors import RequestRefused
+from forge.app.tokens import revoke_token
+from forge.app.workspace import Workspace
+from forge.errors import RequestRefused, TokenRefused
 from forge.web import guard
 from tests.app.test_tokens import granted
 from tests.cli.asking import HONEST, ask, copied, history, ledger_stands
@@ -97,21 +102,77 @@ def test_clients_that_never_read_and_idle_ones_cost_others_nothing(server: Serve
     assert server.get("/state").status_code == 200
 
 
-def test_only_so_many_clients_follow_at_once(server: Served) -> None:
-    async def follow() -> tuple[int, int]:
+def test_only_so_many_clients_follow_at_once_and_holders_of_tokens_find_a_place(server: Served) -> None:
+    async def follow() -> list[int]:
         limits = httpx.Limits(max_connections=400)
+        named = {"Authorization": f"Bearer {server.tokens['ada']}"}
         async with (
             httpx.AsyncClient(base_url=server.address, limits=limits, trust_env=False, timeout=60) as client,
             contextlib.AsyncExitStack() as held,
         ):
-            statuses = [
-                (await held.enter_async_context(client.stream("GET", "/api/v1/events"))).status_code
-                for _ in range(258)
+            asked = [{}] * (rates.MOST_OF_READERS + 2) + [named] * (rates.MOST_OF_ONE + 1)
+            return [
+                (await held.enter_async_context(client.stream("GET", "/api/v1/events", headers=headers))).status_code
+                for headers in asked
             ]
-        return statuses.count(200), statuses.count(503)
 
-    followed, refused = asyncio.run(follow())
-    assert (followed, refused) == (256, 2)
+    statuses = asyncio.run(follow())
+    readers, own = statuses[: rates.MOST_OF_READERS + 2], statuses[rates.MOST_OF_READERS + 2 :]
+    assert (readers.count(200), readers.count(503)) == (rates.MOST_OF_READERS, 2)
+    assert (own.count(200), own[-1]) == (rates.MOST_OF_ONE, 503)
+
+
+def test_a_caller_on_this_machine_has_no_other_address_than_its_own(server: Served) -> None:
+    with server.client() as client:
+        answers = [
+            client.post("/api/v1/submissions", json={}, headers={"X-Forwarded-For": f"10.0.0.{number}"})
+            for number in range(50)
+        ]
+    assert 429 in {one.status_code for one in answers}
+
+
+def test_a_body_whose_end_is_told_twice_is_refused(server: Served) -> None:
+    with connected(server) as raw:
+        raw.sendall(
+            b"POST /api/v1/submissions HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+        )
+        assert b" 400 " in raw.recv(4096).partition(b"\r\n")[0]
+
+
+def test_a_token_that_is_revoked_while_its_request_comes_in_changes_nothing(
+    filled_workspace: Path, tmp_path: Path
+) -> None:
+    home = copied(filled_workspace, tmp_path / "home")
+    token = granted(home)["token"]
+    task = ask("task", "list", "--home", home, "--json").document[-1]["task_id"]
+    body = json.dumps({"task": task, "files": FILES}).encode()
+    head = (
+        f"POST /api/v1/submissions HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
+        f"Content-Type: application/json\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    with served(home, {}, "--work", "0") as server, connected(server) as raw:
+        raw.sendall(head.encode() + body[:100])
+        assert ask("token", "revoke", "ada", "--home", home).status == 0
+        before = len(history(home))
+        raw.sendall(body[100:])
+        assert b" 401 " in raw.makefile("rb").readline()
+    assert len(history(home)) == before
+
+
+def test_a_token_that_is_revoked_while_other_changes_are_made_changes_nothing(empty: Path) -> None:
+    token = granted(empty)["token"]
+    desk = Desk(empty)
+    caller = desk.read(lambda view: view.caller(token)).result()
+    held = threading.Event()
+    first = desk.write(caller, lambda _: held.wait(60))
+    second = desk.write(caller, lambda _: 1)
+    with Workspace.open(empty) as workspace:
+        revoke_token(workspace, "ada")
+    held.set()
+    assert first.result() is True
+    assert isinstance(second.exception(), TokenRefused)
+    desk.close()
 
 
 def children(pid: int) -> list[int]:

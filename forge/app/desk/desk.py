@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from forge.app.desk.rates import Rate
+from forge.app.desk.rates import Places, Rate
 from forge.app.desk.refused_calls import LACKING_RIGHTS, RefusedCalls
 from forge.app.desk.view import View
 from forge.app.refusals import record_refusal
-from forge.app.tokens import Caller
+from forge.app.tokens import Caller, require_accepted
 from forge.app.workspace import Workspace
 from forge.errors import ForgeError, LedgerCorrupt, RequestRefused
 
@@ -36,6 +36,8 @@ class Desk:
         """What a check of the ledger found; None if it found nothing. While there is damage nothing is written."""
         self.last_check: dict[str, object] | None = None
         """Report of the last check of the ledger; None before the first."""
+        self.waiting = Places()
+        """Callers that wait for a run, by a tool."""
         self.checks = 0
         """Number of checks of the ledger that have ended."""
         self._reader, self._slow_reader, self._writer = (ThreadPoolExecutor(1) for _ in range(3))
@@ -107,6 +109,7 @@ class Desk:
         with self._without_paths():
             try:
                 with opened(self.home, caller) as workspace:
+                    require_accepted(workspace, caller)  # other changes came first, and may have taken a while
                     return asked(workspace)
             except LACKING_RIGHTS as error:
                 self.record_refused(error.caller, error)

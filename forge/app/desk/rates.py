@@ -1,10 +1,55 @@
-"""Limits how often one caller may ask: a bucket that fills with time and is emptied by requests."""
+"""Limits how often one caller may ask, and how many long answers it may have at once."""
 
 import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+
+from forge.app.tokens import Caller
+from forge.errors import RequestRefused
 
 MOST_CALLERS = 4096
 """Number of callers whose buckets are kept; the one that asked least recently goes first."""
+
+MOST_PLACES = 256
+"""Largest number of long answers at once. Chosen; each holds one connection and its descriptor."""
+MOST_OF_READERS = 224
+"""Largest number of those of callers without a token, so that the holders of tokens always find a place."""
+MOST_OF_ONE = 32
+"""Largest number of those of one token. Chosen; a person with a page open in each of several tabs needs ten."""
+
+
+@dataclass
+class Places:
+    """Long answers that are open: of callers without a token together, and of each token."""
+
+    _taken: Counter[str] = field(default_factory=Counter)
+
+    def require(self, caller: Caller) -> None:
+        """Raise RequestRefused if there is no place for another long answer to this caller."""
+        name = _name(caller)
+        most = MOST_OF_ONE if name else MOST_OF_READERS
+        if self._taken[name] >= most or self._taken.total() >= MOST_PLACES:
+            found = f"{self._taken[name]} answers of yours and {self._taken.total()} of all are open"
+            raise RequestRefused(f"{found}: expected at most {most} and {MOST_PLACES}", status=503)
+
+    @contextmanager
+    def taken(self, caller: Caller) -> Iterator[None]:
+        """Hold a place until the block ends."""
+        self._taken[_name(caller)] += 1
+        try:
+            yield
+        finally:
+            self._taken[_name(caller)] -= 1
+
+    def __len__(self) -> int:
+        """Return the number of places that are taken."""
+        return self._taken.total()
+
+
+def _name(caller: Caller) -> str:
+    return "" if caller.scope == "reader" else caller.actor
 
 
 @dataclass
