@@ -1,6 +1,6 @@
 """Decides a kernel's standing: the only place that says what ends a kernel, and which ending counts most."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -146,11 +146,18 @@ class Standings:
             superseded=self._superseded.get(benchmark_seq),
         )
 
-    def newest_active(self, family: str) -> KernelPromoted | None:
-        """Return the newest active version of a family, with which a lookup may answer."""
-        active = (
-            event
-            for event in self._promoted.values()
-            if event.family == family and self.of(event.kernel_id, event.benchmark_seq).status == "active"
-        )
-        return max(active, key=lambda event: event.version, default=None)
+    def newest_active(
+        self, family: str, *, measured: Callable[[int], Recorded[Event]] | None = None
+    ) -> KernelPromoted | None:
+        """Return the newest active version of a family, with which a lookup may answer.
+
+        `measured` returns the benchmark at a place, if benchmarks weren't among the events; it is asked for one
+        version after another, from the newest to the first that is active.
+        """
+        of_family = (event for event in self._promoted.values() if event.family == family)
+        for event in sorted(of_family, key=lambda one: one.version, reverse=True):
+            if measured is not None:
+                self.take(measured(event.benchmark_seq))
+            if self.of(event.kernel_id, event.benchmark_seq).status == "active":
+                return event
+        return None

@@ -44,6 +44,25 @@ def test_a_kernel_is_provisional_until_a_second_measurement_holds():
     assert offered(history) == kernel_id
 
 
+def test_only_benchmarks_down_to_the_newest_active_version_are_read():
+    history = opened()
+    for name in ("a", "b", "c"):
+        promoted(history, name=name)
+    places = {
+        one.event.kernel_id: one.event.benchmark_seq for one in history.events if one.event.TYPE == "KernelPromoted"
+    }
+    asked_for: list[int] = []
+
+    def measured(seq: int) -> Recorded[Event]:
+        asked_for.append(seq)
+        return history.events[seq - 1]
+
+    without = [one for one in history.events if one.event.TYPE != "BenchmarkRecorded"]
+    found = Standings(without).newest_active(task().family, measured=measured)
+    assert found is not None
+    assert (found.kernel_id, asked_for) == (max(places), [places[max(places)]])
+
+
 def test_a_contradiction_takes_the_kernel_off_offer_and_keeps_both_measurements():
     history = opened()
     kernel_id = promoted(history)
