@@ -8,7 +8,7 @@ from pathlib import Path
 
 import orjson
 
-from forge.domain.digest import Digest, canonical
+from forge.domain.digest import Digest, canonical, sha256
 from forge.errors import PhaseOutOfOrder
 from forge.events import BenchmarkFailed
 from forge.ledger.blobs import BlobStore
@@ -49,7 +49,8 @@ def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
         if not directory.holds(name, digest):
             directory.write(name, blobs.get(digest))
     for name, content in _told(run, blobs).items():
-        directory.write(name, content)
+        if not directory.holds(name, sha256(content)):
+            directory.write(name, content)
 
 
 def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:

@@ -214,14 +214,14 @@ class Workspace:
         actor: str | None = None,
     ) -> Appended:
         """Store what a phase made, append its events in one transaction, then write the run's files."""
-        for blob in outcome.blobs:
-            self.blobs.put(blob)
+        self.blobs.put_all(outcome.blobs)
         with naming_the_first(self.ledger, run_id=run_id, key=key):
             appended = self.append(outcome.events, run_id=run_id, key=key, causation_id=causation_id, actor=actor)
         directory = self.directory(run_id)
         if not (appended.replayed and directory.is_sealed):
             for name, content in outcome.files.items():
                 directory.write(name, content)
+            directory.make_durable(outcome.files)
         return appended
 
     def append(

@@ -8,11 +8,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from forge.domain.digest import Digest, sha256
 from forge.errors import BlobCorrupt
-from forge.ledger.durable import fsync_folder, make_folder, write_durably, written_aside
+from forge.ledger.durable import SIDE_BY_SIDE, fsync_folder, make_folder, write_durably, written_aside
 from forge.ledger.failures import storage_errors
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -51,6 +52,12 @@ class BlobStore:
             make_folder(target.parent)
             write_durably(target, content, mode=READ_ONLY)
         return digest
+
+    def put_all(self, contents: Iterable[bytes]) -> None:
+        """Store several blobs, as `put` does."""
+        with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+            for _ in threads.map(self.put, contents):
+                pass
 
     def put_stream(self, digest: Digest, chunks: Iterable[bytes]) -> None:
         """Store bytes that come in `chunks`, as `put` does; raise BlobCorrupt if their digest isn't `digest`."""

@@ -2,7 +2,8 @@
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
@@ -11,6 +12,9 @@ from forge.errors import StorageFailed
 
 PART_PREFIX = ".part-"
 """Prefix of the name of an unfinished file. Such files are never read. After a crash it is safe to delete them."""
+SIDE_BY_SIDE = 4
+"""Number of files that are made durable at once. A disk's journal takes what waits together in one write. 14 small
+files took 14 to 31 ms one by one, 4 to 10 ms by four, and no less by eight."""
 
 
 def write_durably(target: Path, content: bytes, *, mode: int) -> None:
@@ -19,9 +23,18 @@ def write_durably(target: Path, content: bytes, *, mode: int) -> None:
         stream.write(content)
 
 
+def write_whole(target: Path, content: bytes, *, mode: int) -> None:
+    """Write `content` to `target` in one step; a power cut may lose it, or part of it, until it is made durable."""
+    with written_aside(target, mode=mode, durably=False) as stream:
+        stream.write(content)
+
+
 @contextmanager
-def written_aside(target: Path, *, mode: int) -> Iterator[BinaryIO]:
-    """Yield a file that replaces `target`, on disk, if the block ends without an error; raise StorageFailed."""
+def written_aside(target: Path, *, mode: int, durably: bool = True) -> Iterator[BinaryIO]:
+    """Yield a file that replaces `target` if the block ends without an error; raise StorageFailed.
+
+    If it is to be written `durably`, it is on disk then.
+    """
     try:
         descriptor, name = tempfile.mkstemp(prefix=PART_PREFIX, dir=target.parent)
     except OSError as error:
@@ -32,9 +45,11 @@ def written_aside(target: Path, *, mode: int) -> Iterator[BinaryIO]:
             yield stream
             stream.flush()
             os.fchmod(stream.fileno(), mode)
-            os.fsync(stream.fileno())
+            if durably:
+                os.fsync(stream.fileno())
         os.rename(part, target)
-        fsync_folder(target.parent)
+        if durably:
+            fsync_folder(target.parent)
     except OSError as error:
         raise _refused(target, error) from error
     finally:
@@ -60,6 +75,15 @@ def fsync_file(path: Path) -> None:
 def fsync_folder(folder: Path) -> None:
     """Make renames and new names in `folder` survive a power cut."""
     _fsync(folder, os.O_RDONLY | os.O_DIRECTORY)
+
+
+def fsync_all(files: Iterable[Path], folders: Iterable[Path]) -> None:
+    """Make the content of files, and renames and new names in folders, survive a power cut; in no order."""
+    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
+        waiting = [threads.submit(fsync_file, path) for path in files]
+        waiting += [threads.submit(fsync_folder, folder) for folder in folders]
+    for one in waiting:
+        one.result()
 
 
 def _fsync(path: Path, flags: int) -> None:

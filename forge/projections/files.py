@@ -13,6 +13,7 @@ from pathlib import Path, PurePosixPath
 import orjson
 
 from forge.errors import UsageError
+from forge.ledger.durable import fsync_all, make_folder
 from forge.projections.catch_up import ASIDE
 from forge.projections.snapshot import POINTER
 
@@ -27,7 +28,7 @@ def put(directory: Path, files: Mapping[str, bytes], *, keep: int = 5) -> None:
     """
     for name in files:
         _check_name(name)
-    directory.mkdir(parents=True, exist_ok=True)
+    make_folder(directory)
     _replace(directory, {name: content for name, content in files.items() if name != POINTER})
     _replace(directory, {name: content for name, content in files.items() if name == POINTER})
     _prune(directory, keep=keep)
@@ -41,7 +42,7 @@ def _check_name(name: str) -> None:
 
 def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
     """Write every file aside, then rename them all; if one can't be written, none is left aside."""
-    written: list[tuple[str, Path]] = []
+    written: list[tuple[Path, Path]] = []
     try:
         for name, content in files.items():
             target = directory / name
@@ -49,6 +50,7 @@ def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
                 written.append((_write_aside(directory, content, mode=_mode(name)), target))
             elif PurePosixPath(name).match(SNAPSHOTS):
                 os.utime(target)  # it is the newest generation again
+        fsync_all((aside for aside, _ in written), ())
         for aside, target in written:
             target.parent.mkdir(parents=True, exist_ok=True)
             os.replace(aside, target)
@@ -56,9 +58,7 @@ def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
         for aside, _ in written:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(aside)
-    if written:
-        for folder in {directory.parent, directory} | {target.parent for _, target in written}:
-            _sync(folder)
+    fsync_all((), {folder for _, target in written for folder in target.parents if folder.is_relative_to(directory)})
 
 
 def holds(target: Path, content: bytes) -> bool:
@@ -74,27 +74,16 @@ def _mode(name: str) -> int:
     return 0o444 if PurePosixPath(name).match(SNAPSHOTS) else 0o644
 
 
-def _write_aside(directory: Path, content: bytes, *, mode: int) -> str:
+def _write_aside(directory: Path, content: bytes, *, mode: int) -> Path:
     descriptor, aside = tempfile.mkstemp(prefix=ASIDE, dir=directory)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            file.flush()
             os.fchmod(file.fileno(), mode)
-            os.fsync(file.fileno())
     except BaseException:
         os.unlink(aside)
         raise
-    return aside
-
-
-def _sync(folder: Path) -> None:
-    """Make renames in `folder` durable."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    return Path(aside)
 
 
 def _prune(directory: Path, *, keep: int) -> None:

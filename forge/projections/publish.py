@@ -19,6 +19,7 @@ import orjson
 from forge.domain.digest import sha256
 from forge.errors import StorageFailed
 from forge.events import KernelPromoted
+from forge.ledger.durable import fsync_folder
 from forge.projections import documents, leaderboard, snapshot, versions
 from forge.projections.catch_up import ASIDE, FILE, Cursor, built, catch_up, publishing_errors
 from forge.projections.files import put
@@ -120,7 +121,9 @@ def republish(
 def publishing(directory: Path) -> Iterator[None]:
     """Hold the directory's lock while another publisher waits; a crash releases it."""
     try:
-        directory.mkdir(parents=True, exist_ok=True)
+        if not directory.is_dir():
+            directory.mkdir(parents=True, exist_ok=True)
+            fsync_folder(directory.parent)
         lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -142,3 +142,16 @@ def test_a_run_that_was_sealed_with_other_files_than_recorded_is_found(
         ("missing", "candidate/metadata.json"),
         ("mismatch", "verification_report.json"),
     }
+
+
+def test_what_stands_in_an_open_run_is_not_written_again_before_the_seal(home: Path) -> None:
+    run_id = benchmarked_run(home)
+    with Workspace.open(home) as workspace:
+        folder = workspace.directory(run_id).path
+        run = workspace.find_run(run_id)
+        (folder / "skills.json").write_text("{}")
+        workspace.put_back(run)
+        before = {path.name: path.stat().st_ino for path in folder.iterdir()}
+        workspace.put_back(run)
+        assert {path.name: path.stat().st_ino for path in folder.iterdir()} == before
+        assert (folder / "skills.json").read_text() != "{}"

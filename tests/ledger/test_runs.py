@@ -348,3 +348,41 @@ def test_what_a_killed_write_left_is_not_sealed(run: RunDirectory) -> None:
     sealed = run.seal()
     assert not list(sealed.path.rglob(".part-*"))
     assert len(sealed.manifest.files) == len(FILES)
+
+
+def test_every_file_and_folder_is_made_durable_before_a_sealed_run_has_its_name(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (run.open_path / "by hand.txt").write_text("a person's note")
+    durable, at_the_rename = set[int](), list[set[int]]()
+    fsync, rename = os.fsync, os.rename
+
+    def noted(descriptor: int) -> None:
+        fsync(descriptor)
+        durable.add(os.fstat(descriptor).st_ino)
+
+    def renamed(old: Path, new: Path) -> None:
+        if new == run.sealed_path:
+            at_the_rename.append(set(durable))
+        rename(old, new)
+
+    monkeypatch.setattr(os, "fsync", noted)
+    monkeypatch.setattr(os, "rename", renamed)
+    sealed = run.seal()
+    there = {path.stat().st_ino for path in (sealed.path, *sealed.path.rglob("*"))}
+    assert len(there) > len(FILES)
+    (before,) = at_the_rename
+    assert there <= before
+    assert BlobStore(run.root / "cas").path(sealed.manifest_sha256).stat().st_ino in before
+    assert run.root.stat().st_ino in durable
+
+
+def test_files_of_an_open_run_are_durable_with_every_folder_on_their_way(
+    run: RunDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    durable, fsync = set[int](), os.fsync
+    monkeypatch.setattr(os, "fsync", lambda one: (fsync(one), durable.add(os.fstat(one).st_ino))[0])
+    run.write("profile/deep/a.json", b"{}")
+    run.make_durable(["profile/deep/a.json"])
+    named = run.open_path / "profile" / "deep" / "a.json"
+    assert {path.stat().st_ino for path in (named, *named.parents[:3])} <= durable

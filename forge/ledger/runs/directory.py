@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from forge.domain.digest import Digest, canonical, sha256
 from forge.errors import IntegrityError, RunNotFound, StorageFailed
 from forge.ledger.blobs import READ_ONLY, BlobStore
-from forge.ledger.durable import PART_PREFIX, fsync_file, fsync_folder, make_folder, write_durably
+from forge.ledger.durable import PART_PREFIX, fsync_all, fsync_folder, make_folder, write_whole
 from forge.ledger.failures import storage_errors
 from forge.ledger.runs.manifest import MANIFEST, Manifest, ManifestFile, NotRegular, require_inside, walk
 from forge.ledger.runs.names import OPEN_PREFIX
@@ -102,7 +102,10 @@ class RunDirectory:
         return run
 
     def write(self, name: str, content: bytes) -> Digest:
-        """Write a file into the open run, whole or not at all; raise if its path leaves the run's folder."""
+        """Write a file into the open run, whole or not at all; raise if its path leaves the run's folder.
+
+        A power cut may lose it until `make_durable` or `seal` has returned.
+        """
         require_inside(name)
         if name == MANIFEST:
             raise IntegrityError(f"{MANIFEST!r} is written by seal()")
@@ -117,8 +120,14 @@ class RunDirectory:
         target = self.open_path / name
         if target.is_dir() and not target.is_symlink():
             raise IntegrityError(f"{name!r} is a folder of run {self.run_id!r}: expected a file's name")
-        write_durably(target, content, mode=OPEN_FILE)
+        write_whole(target, content, mode=OPEN_FILE)
         return sha256(content)
+
+    def make_durable(self, names: Iterable[str]) -> None:
+        """Make files of the open run survive a power cut; raise StorageFailed if the disk refuses."""
+        files = [self.open_path / name for name in names]
+        with storage_errors(self.open_path):
+            fsync_all(files, {folder for file in files for folder in self._folders_of(file)})
 
     def holds(self, name: str, digest: Digest) -> bool:
         """Return whether the open run has this file with this content."""
@@ -152,9 +161,9 @@ class RunDirectory:
             manifest = Manifest(run_id=self.run_id, files=tuple(self._files()))
             self._require_recorded(manifest, recorded or {})
             content = canonical(manifest)
-            write_durably(self.open_path / MANIFEST, content, mode=READ_ONLY)
+            write_whole(self.open_path / MANIFEST, content, mode=READ_ONLY)
             BlobStore(self.root / CAS).put(content)
-            self._make_durable(self.open_path)
+            self._make_all_durable()
             os.rename(self.open_path, self.sealed_path)
             fsync_folder(self.root)
             make_read_only(self.sealed_path)
@@ -219,11 +228,13 @@ class RunDirectory:
                 ) from error
             yield entry
 
-    def _make_durable(self, root: Path) -> None:
-        for folder, _, names in os.walk(root):
-            for name in names:
-                fsync_file(Path(folder, name))
-            fsync_folder(Path(folder))
+    def _folders_of(self, file: Path) -> Iterator[Path]:
+        """Yield the folders of the open run in which the names on a file's path are."""
+        yield from (folder for folder in file.parents if folder.is_relative_to(self.open_path))
+
+    def _make_all_durable(self) -> None:
+        walked = [(Path(folder), names) for folder, _, names in os.walk(self.open_path)]
+        fsync_all([folder / name for folder, names in walked for name in names], [folder for folder, _ in walked])
 
 
 def unlike(files: Iterable[ManifestFile], recorded: Mapping[str, Digest]) -> Iterator[RunProblem]:
