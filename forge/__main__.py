@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from forge.errors import ForgeError
 
 INTERRUPTED = 130
-"""128 and SIGINT, as shells have it."""
+"""Exit status of an interrupted command: 128 and the number of SIGINT, as shells report it."""
 QUIET_ALLOCATIONS = 100_000
 """Number of new objects between two looks for garbage. Importing drops next to none, so looking costs time alone."""
 MISTAKEN = {errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP, errno.ENOTDIR}

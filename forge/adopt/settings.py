@@ -16,7 +16,8 @@ Mode = Literal["opaque", "transparent"]
 """What torch.compile sees of an operation: only its name, or a Triton source, that it may fuse around."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 LEAST_SHADOW = 1e-6
-"""Smallest share of calls that may be compared with the fallback, besides none: one call in a million."""
+"""Smallest share of calls that may be compared with the fallback, besides none. Chosen; at one in a million, an
+engine with 10,000 calls a second compares one call in 100 s."""
 LONGEST_REFRESH_S = 3600.0
 """Longest time between two looks for a newer publication, in seconds. A revoked kernel runs until the next look."""
 

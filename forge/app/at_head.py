@@ -29,7 +29,7 @@ from forge.ledger.statements import SELECT_HEAD
 Data = dict[str, object]
 HISTORY_FILE, POINTER = "history.db", "current.json"
 BUSY_TIMEOUT_S = 1.0
-"""Seconds to wait for a lock; then the whole command answers."""
+"""Seconds to wait for a lock; then the whole command answers. Chosen; a commit holds the lock for milliseconds."""
 CURSOR = "SELECT ledger_id, seq, event_hash FROM cursor WHERE schema_version = ? AND projector_version = ?"
 RUNS = """
     SELECT r.run_id, r.task_id, r.state, r.simulated, r.sealed, r.recorded_at, s.candidate, s.author,

@@ -32,7 +32,8 @@ Decision = BenchmarkInvalidated | KernelDeprecated | KernelRevoked
 REASON_LIMIT = 1000
 """Longest reason, in characters. Chosen; a longer reason belongs in a file of evidence, which may have 64 MiB."""
 EVIDENCE_LIMIT = 32
-"""Number of pieces of evidence for one decision, at most."""
+"""Number of pieces of evidence for one decision, at most. Chosen; their digests are part of the event, which holds 16
+KiB."""
 NOT_RECORDED: Data = {"recorded": False}
 """Beginning of the answer to a dry run, where a decision has the number of its event."""
 NUMBER_DIGITS = 20

@@ -16,7 +16,8 @@ from pathlib import Path
 FILE = "durations.json"
 """Name of the file in the folder of runs."""
 MOST_KEPT = 60
-"""Number of phases that the file remembers; the oldest is forgotten first."""
+"""Number of phases that the file remembers; the oldest is forgotten first. Chosen; it is twelve times `MOST_ASKED`,
+so that several kinds of phases stay."""
 MOST_ASKED = 5
 """Number of earlier phases that an estimate is the median of: the newest ones, as machines and judges change."""
 LARGEST_BYTES = 2**20

@@ -13,9 +13,11 @@ from forge.app.untouched import connect_untouched
 from forge.errors import ForgeError
 
 MOST_NAMES = 2000
-"""Number of the newest names of a kind that are offered. A shell shows no more."""
+"""Number of the newest names of a kind that are offered. Chosen; more names take longer to read than a person waits
+for a completion."""
 BUSY_TIMEOUT_S = 0.5
-"""Seconds to wait for a lock before no name is offered."""
+"""Seconds to wait for a lock before no name is offered. Chosen; a person who asks for a completion won't wait
+longer."""
 QUERIES = {
     "run": "SELECT json_extract(payload, '$.run_id') FROM event WHERE type = 'RunStarted'",
     "task": "SELECT json_extract(payload, '$.task_id') FROM event WHERE type = 'TaskCreated'",

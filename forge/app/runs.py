@@ -16,7 +16,7 @@ GATE = "system:gate"
 ENDS = frozenset({"promoted", "denied", "rejected", "failed"})
 """Outcomes with which a run is sealed."""
 REASON_LIMIT = 500
-"""Longest reason for closing a run, in characters."""
+"""Longest reason for closing a run, in characters. Chosen; the ledger keeps it for ever."""
 
 
 def require_state(run: RunState, state: str, *, phase: str) -> None:

@@ -34,6 +34,7 @@ TERMS = SessionTerms(repeats=1)
 SEED = 1
 """Seed of the demonstration's session: each run of it proposes the same settings."""
 BUDGET = Amounts(wall_ms=3_600_000, device_ms=3_600_000, candidates=1)
+"""Budget of the demonstration's session: one candidate, and an hour that it doesn't reach."""
 
 
 def make_workspace(home: Path) -> Workspace:

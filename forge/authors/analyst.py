@@ -11,7 +11,8 @@ AT_FLOOR = 0.85
 NEAR_FLOOR = 0.5
 """Share above which memory traffic decides: a kernel that moves every byte twice is at one half."""
 SHORT_US = 8.0
-"""Time of a call in microseconds below which starting and finishing weigh as much as the work."""
+"""Time of a call in microseconds below which starting and finishing weigh as much as the work. Chosen; a start takes
+some microseconds."""
 MOST_METRICS = 16
 """Number of metrics that a diagnosis has, at most: the document's size is limited."""
 

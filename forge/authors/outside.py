@@ -19,7 +19,8 @@ from forge.domain.digest import Digest, Value, digest_of
 VERSION = 1
 """Version of what such an author is asked and how its answers are taken."""
 MOST_USELESS = 6
-"""Number of exchanges in a row without a candidate that can be judged, after which the session ends."""
+"""Number of exchanges in a row without a candidate that can be judged, after which the session ends. Chosen; each
+more costs the time of an agent that doesn't get on."""
 MOST_FAILED = 2
 """Number of exchanges in a row that failed, after which the session ends: a program that hangs does so again."""
 

@@ -4,7 +4,8 @@ from collections.abc import Sequence
 
 HOME, JSON, LIMIT, SORT = "--home", "--json", "--limit", "--sort"
 MOST_DIGITS = 6
-"""Number of digits of a limit, at most; larger ones are left to the whole command."""
+"""Number of digits of a limit, at most: those of numbers below `MOST_ROWS`. Larger ones are left to the whole
+command."""
 
 
 def plain_options(

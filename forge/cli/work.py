@@ -15,7 +15,8 @@ from forge.cli.suggest import suggest
 app = typer.Typer(rich_markup_mode=None)
 
 MOST_IN_A_ROW = 3
-"""Number of jobs in a row that may fail by the machine's own fault; then a worker takes no more."""
+"""Number of jobs in a row that may fail by the machine's own fault; then a worker takes no more. Chosen; one failure
+may pass, and each more wastes a job's time."""
 Reason = Annotated[str, typer.Option(help="Reason; it is recorded.")]
 Devices = Annotated[
     list[str] | None,

@@ -16,14 +16,17 @@ FIRST_SIZES = 8
 """Number of sizes of one axis, from the smallest on, among which a shape is looked for. Chosen; the number of
 combinations grows with a power of it, one for each axis."""
 MOST_TRIED = 20_000
-"""Number of shapes that are tried before a domain counts as narrow."""
+"""Number of shapes that are tried before a domain counts as narrow. Chosen; a larger number takes longer before a
+narrow domain is refused."""
 RANDOM_OUTSIDE = 4
 """Number of random sizes outside, of each axis, that are drawn anywhere and again above the largest size. Chosen;
 each costs a question, which may compile a kernel anew."""
 TOGETHER = 8
-"""Number of shapes that lie outside in several axes at once, since a kernel may check one of two axes."""
+"""Number of shapes that lie outside in several axes at once, since a kernel may check one of two axes. Chosen; each
+costs a question."""
 FARTHEST = 8
-"""Factor by which a random size exceeds the largest one of its axis, at most. Without a limit, the size inside."""
+"""Factor by which a random size exceeds the largest one of its axis, at most. Without a limit, the size inside.
+Chosen; three octaves outside, whose operands still fit into memory."""
 REPAIRS = 8
 """Number of times that each broken relation is repaired on the way to a shape inside. Chosen; a repair may break
 another relation."""

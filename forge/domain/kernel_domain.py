@@ -17,9 +17,10 @@ LARGEST_SIZE = 2**31
 """Largest size of an axis that a shape may have, in elements. It is the first size that a signed 32-bit number can't
 hold."""
 MOST_LISTED = 64
-"""Largest number of sizes in a closed list, so that the list can be read."""
+"""Largest number of sizes in a closed list. Chosen; a person reads the list."""
 MOST_RELATIONS = 32
-"""Largest number of relations of a domain: those of an author, and a limit for each operand."""
+"""Largest number of relations of a domain: those of an author, and a limit for each operand. Chosen; every shape is
+held against each of them."""
 MOST_ELEMENTS = 2**62
 """Largest limit on a product of sizes; tensors count their elements in 64 bits with a sign."""
 

@@ -26,9 +26,11 @@ POISON, INTEGER_POISON = 0xFF, 0x80
 """Bytes that fill outputs and workspaces. All-ones bytes are NaN in every floating type. Integers have no NaN; this
 byte makes no valid index, and rarely an answer."""
 ROTATED_BYTES = 2**28
-"""Size in bytes of the contents that are rotated at once, since this takes memory besides the operands."""
+"""Size in bytes of the contents that are rotated at once, since this takes memory besides the operands. Chosen;
+smaller pieces need more launches."""
 _CACHES_READ = 2
-"""Number of bytes read to clean the last-level cache, as a multiple of its size."""
+"""Number of bytes read to clean the last-level cache, as a multiple of its size. Chosen: two, since a cache doesn't
+replace its oldest lines exactly."""
 _LEAD_CYCLES = 1_000_000
 """Number of cycles for which the device is kept busy first. Half a millisecond at 2 GHz is longer than a host takes
 to queue a graph of thousands of launches."""

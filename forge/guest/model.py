@@ -23,7 +23,8 @@ from . import channel, load, wire
 OWN, ADOPTED, CONTROL = 0, 1, 2
 """Sides: the model's own functions, adopted kernels, and the own functions once more."""
 SHARE_STEPS = 5
-"""Number of steps in which the share of each function is measured."""
+"""Number of steps in which the share of each function is measured. Chosen; each costs a step with events around every
+call."""
 WARM_UP_STEPS = 3
 """Number of steps before anything is timed: the first ones load and compile."""
 TEXT_LIMIT = 800

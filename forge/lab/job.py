@@ -26,18 +26,19 @@ from forge.sandbox.session import GuestFunction
 
 Progress = Callable[[str], None]
 THREADS_BESIDE_GPU = 8
-"""Number of threads of a guest whose work a GPU does; more threads would only slow each other down."""
+"""Number of threads of a guest whose work a GPU does. Chosen; more threads would only slow each other down."""
 GUEST_CPU_S = 7200
 """Processor seconds of every process (RLIMIT_CPU). A guest can read this limit, so it is the same for verifying and
-timing. The host's own count ends guests earlier."""
+timing. Chosen: two hours, since the host's own count ends guests earlier."""
 WALL_PER_CPU_S = 16
-"""Wall seconds that the host waits for a guest, for each processor second of one thread. A thread that gets less of a
-processor counts as one that stands still."""
+"""Wall seconds that the host waits for a guest, for each processor second of one thread. Chosen; a thread that gets
+less than a sixteenth of a processor counts as one that stands still."""
 WALL_PER_CANDIDATE_S = 4
-"""Seconds that the host waits for all guests of a candidate, for each processor second that they have together. What
-ends by it has no verdict, so that it may be shorter than a guest's own."""
+"""Seconds that the host waits for all guests of a candidate, for each processor second that they have together.
+Chosen; what ends by it has no verdict, so that it may be shorter than a guest's own."""
 STILL_S = 30.0
-"""Seconds after which a guest that takes no processor time stands still. Imports from a cold disk pause for less."""
+"""Seconds after which a guest that takes no processor time stands still. Chosen; imports from a cold disk pause for
+less."""
 MOST_COUNTED_THREADS = 8
 """Number of threads that may each use their processor seconds in full, at most. Chosen; a guest that hangs in all
 threads ends after this many times its processor seconds."""

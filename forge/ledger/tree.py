@@ -16,7 +16,8 @@ derived from at most 8 of them."""
 WIDTH = 1 << STRIDE
 """Number of nodes of one stored level under a node of the next."""
 _SUBTREES_AT_ONCE = 1024
-"""Number of subtrees that are derived before the nodes that were read for them are forgotten."""
+"""Number of subtrees that are derived before the nodes that were read for them are forgotten. Chosen; it bounds
+memory, and fewer need more queries."""
 
 
 class StoredTree:

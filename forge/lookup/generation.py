@@ -29,8 +29,8 @@ DAMAGE = (ValueError, KeyError, TypeError, AttributeError, IndexError, Recursion
 CHOICES_KEPT = 4096
 """Number of slots and policies whose index is kept: more than an engine asks for. The limit bounds memory."""
 ATTEMPTS = 20
-"""Number of times that a reader follows a pointer which changed while its snapshot was read. A try fails only if
-another publication ends within it."""
+"""Number of times that a reader follows a pointer which changed while its snapshot was read. Chosen; a try fails only
+if another publication ends within it."""
 
 
 class Generation:

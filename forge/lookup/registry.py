@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     Signature = tuple[int, int, int, int]
 
 ANSWERS_KEPT = 8192
-"""Number of answers that a generation keeps before it drops them all. Engines ask for the same few shapes."""
+"""Number of answers that a generation keeps before it drops them all. Chosen; engines ask for the same few shapes,
+and the limit bounds memory."""
 
 
 class Health(Frozen):

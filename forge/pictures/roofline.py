@@ -17,7 +17,7 @@ ROOF = "#41464d"
 DASHES: tuple[object, object] = ("-", (0, (5, 3)))
 """Line styles of the slopes: first for the slowest path to memory, second for faster ones."""
 APART = 1.5
-"""Smallest factor between two levels that get lines of their own; nearer labels would overlap."""
+"""Smallest factor between two levels that get lines of their own. Chosen; nearer labels would overlap."""
 
 
 def draw_roofline(points: Sequence[Placed], roofs: Roofs, path: Path, *, title: str) -> None:

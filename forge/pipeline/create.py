@@ -30,15 +30,16 @@ from forge.pipeline.task_shapes import parse_shapes
 from forge.platforms import PLATFORMS, PROCESSORS, find_target
 
 HELD_OUT_SHAPES = 8
-"""Number of shapes that a task keeps secret. Each is a whole examination, so more would take longer."""
+"""Number of shapes that a task keeps secret. Chosen; each is a whole examination, so more would take longer."""
 MOST_DRAWS = 10_000
-"""Largest number of draws of held-out shapes. Without a narrow domain a few dozen are enough."""
+"""Largest number of draws of held-out shapes. Chosen; without a narrow domain a few dozen are enough, and 10,000 take
+less than a second."""
 USUAL_ROOM_BYTES = PROCESSOR.least_arena_bytes // 5
 """Size of a call's operands in bytes for which every guest has room: four sets with red zones fit in its arena."""
 NAMED = 5
-"""Largest number of answers that a refusal names; more make it hard to read."""
+"""Largest number of answers that a refusal names. Chosen; more make it hard to read."""
 NOTES_LIMIT = 16
-"""Largest number of constraints of a task, so that a brief stays short."""
+"""Largest number of constraints of a task. Chosen; each is a line of the brief."""
 NOTE_LIMIT = 200
 """Largest length of a constraint's key and value together, and of a model family's name, in characters. Chosen; a
 note is shown in one line."""

@@ -20,7 +20,7 @@ from forge.pipeline.templates import environment
 SMALL_ROWS, SMALL_COLUMNS = 2, 64
 """Sizes of the operands in the tests of a starting point, so that their bytes fit into the file."""
 SEED = 1
-"""Seed of the operands in the tests."""
+"""Seed of the operands in the tests, so that each brief of a task has the same ones."""
 TEST_BYTES = 96 * 1024
 """Size in bytes of all operands in the tests, at most; a submitted file may have 512 KiB."""
 

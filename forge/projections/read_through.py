@@ -45,7 +45,7 @@ _SHOWN = 300
 """Number of characters of a refusal that are shown, because a validator quotes its input."""
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z", re.ASCII)
 _CACHED_EVENTS = 64
-"""Number of events that are cached by place: the evidence of a promotion is shortly before it."""
+"""Number of events that are cached by place. Chosen; the evidence of a promotion is shortly before it."""
 _UNREADABLE = ("application id", "format", "database", "events")
 """Names in an audit's problems that mean that rows can't be read at all."""
 _OUTSIDE_ROWS = ("blob ", "run ")

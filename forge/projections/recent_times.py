@@ -18,7 +18,8 @@ TYPES = frozenset({"BenchmarkRecorded", "BenchmarkFailed", "BenchmarkInvalidated
 TIMES_PER_MEAN = 10
 """Number of times in one mean. Chosen; the error of a mean of ten is a third of that of one."""
 NAMED_LIMIT = 1000
-"""Number of changed candidates that are remembered by name; if there are more, every kernel is derived again."""
+"""Number of changed candidates that are remembered by name; if there are more, every kernel is derived again. Chosen;
+one query names all of them."""
 WITHDRAWN = "SELECT DISTINCT candidate FROM benchmarks WHERE seq = ?"
 KERNELS = "SELECT kernel_id, candidate, shape, perf_key FROM kernels"
 KERNELS_OF = "SELECT kernel_id, candidate, shape, perf_key FROM kernels WHERE candidate = ?"

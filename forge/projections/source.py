@@ -11,7 +11,7 @@ from forge.ledger.writing import Head
 from forge.projections import TAKERS
 
 CACHED_EVENTS = 16
-"""Number of events that are cached by place: most kernels of a period were measured on one machine."""
+"""Number of events that are cached by place. Chosen; most kernels of a period were measured on one machine."""
 
 
 class LedgerSource:

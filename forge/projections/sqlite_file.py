@@ -28,7 +28,8 @@ MAPPED_BYTES = 2**30
 APPLICATION_ID = 0x46524748
 """Id in the file's header: `FRGH`, a Forge history, as `file` and `PRAGMA application_id` show it."""
 BUSY_TIMEOUT_S = 30.0
-"""Seconds that SQLite waits for a lock."""
+"""Seconds that SQLite waits for a lock. Chosen: as long as for the ledger; a rebuild of a large history holds it for
+seconds."""
 SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
 PRIMARY_CODE_MASK = 0xFF

@@ -17,7 +17,8 @@ Cell = str | int | float | bytes | None
 Row = dict[str, Cell]
 Key = tuple[Cell, ...]
 HELD_ROWS = 500
-"""Number of changed rows held in memory before they are written; at most as many written rows stay cached."""
+"""Number of changed rows held in memory before they are written; at most as many written rows stay cached. Chosen;
+more rows take more memory, and fewer are written again and again."""
 
 
 class State:

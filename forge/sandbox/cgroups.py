@@ -30,7 +30,8 @@ SUPERVISING_TASKS, SUPERVISING_BYTES = 8, 64 << 20
 room for one to end while another begins."""
 _NAME = re.compile(r"forge-(\d+)-(\d+)-(\d+)-\d+")
 _REMOVAL_S = 2.0
-"""Seconds to wait for a group's last process before its removal is given up."""
+"""Seconds to wait for a group's last process before its removal is given up. Chosen; a killed process ends within
+milliseconds."""
 _serial = itertools.count()
 
 

@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 UNHELD_S = 60.0
-"""Seconds that may pass between the creation of a folder and its lock, with a large margin."""
+"""Seconds that may pass between the creation of a folder and its lock. Chosen; it takes microseconds, so this is a
+large margin."""
 _DIRECTORY = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 

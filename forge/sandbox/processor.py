@@ -22,13 +22,14 @@ WorkExcess = Literal["thread", "reply", "processor", "asleep", "still"] | Allowa
 command. `processor`: all processes together used up theirs. `asleep`: no thread wanted a processor. `still`: the
 guest stood still, and the machine may be the reason. Others: see allowance.py."""
 _LOOK_S = 0.25
-"""Seconds between two looks, since each reads a file of every thread."""
+"""Seconds between two looks. Chosen; each reads a file of every thread."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 STILL_SHARE = 1 / 16
 """Share of a processor below which a guest stands still, and share of looks that count as seldom. On a machine with
 four times its load, a thread that wants a processor gets a fifth of one."""
 FEWEST_LOOKS = 16
-"""Number of looks by which a guest is called asleep, at least; a host that seldom gets a processor waits longer."""
+"""Number of looks by which a guest is called asleep, at least. Chosen; a host that seldom gets a processor waits
+longer."""
 _READY, _ON_DISK = b"R", b"D"
 """States of a thread that runs or wants a processor, and of one that waits for a disk or for a page of memory."""
 

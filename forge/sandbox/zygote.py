@@ -30,7 +30,7 @@ if run is not None:
 host's."""
 _PACKAGES = str(Path(__file__).resolve().parents[2])
 _IMPORT_S = 120.0
-"""Seconds that the zygote's imports may take."""
+"""Seconds that the zygote's imports may take. Chosen; torch takes some seconds, and tens of them from a cold disk."""
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,8 @@ from forge.app.desk.desk import Desk
 from forge.errors import EnvironmentUnfit
 
 NICENESS = 10
-"""Niceness of the check: answers go first."""
+"""Niceness of the check: answers go first. Chosen: the middle of the positive values, which `nice` takes without a
+number."""
 
 
 async def check(desk: Desk) -> None:

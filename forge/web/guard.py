@@ -27,7 +27,8 @@ MOST_HEADERS, LARGEST_HEADERS = 64, 16 * 1024
 LARGEST_BODY = 5 * 256 * 1024 * 2
 """Largest body in bytes: five files of 256 KiB, twice, since JSON may write a character in several."""
 BODY_S = 20.0
-"""Longest time that a body may take to arrive, in seconds."""
+"""Longest time that a body may take to arrive, in seconds. Chosen; a slow caller holds one of the connections
+meanwhile."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 REPEATED = frozenset({"type", "model", "price"})

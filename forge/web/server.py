@@ -19,7 +19,7 @@ PORT = 8791
 """Port that the server listens on unless another is named. Chosen; it is above 1023, so that a user without rights
 may listen there."""
 BACKLOG = 256
-"""Number of connections that wait until the server takes them."""
+"""Number of connections that wait until the server takes them. Chosen; the server takes them within milliseconds."""
 KEEP_S, GRACE_S = 5, 3
 """Time that an idle connection is kept, and time in which open answers may end when the server ends; in seconds."""
 LARGEST_HEAD = 32 * 1024

@@ -24,9 +24,10 @@ LOOK_S = 0.05
 HEARTBEAT_S = 15.0
 """Time after which a quiet stream says that it stands, in seconds; proxies end quiet connections after a minute."""
 KEPT_EVENTS = 512
-"""Number of newest events that are kept for clients that are nearly up to date."""
+"""Number of newest events that are kept for clients that are nearly up to date. Chosen; they take 8 MiB at most."""
 PAGE_EVENTS = 200
-"""Number of events that are read at a time for a client that is far behind."""
+"""Number of events that are read at a time for a client that is far behind. Chosen; other clients wait while a page
+is read."""
 HEARTBEAT = b": heartbeat\n\n"
 
 

@@ -17,7 +17,8 @@ ENDING = "RMSNorm"
 EPSILONS = ("variance_epsilon", "eps")
 OP = "rmsnorm"
 PROBE_ROWS = 4
-"""Number of random rows on which a layer is compared with the operation, and the seed that draws them."""
+"""Number of random rows on which a layer is compared with the operation, and the seed that draws them. Chosen; one
+row already shows another formula."""
 PROBE_BOUND = 2.0**-6
 """Largest difference to the reference: four roundings of bf16, since layers may round before the weight."""
 

@@ -27,7 +27,8 @@ CELL_BYTES = 1_000_000
 """Longest text in bytes that one cell, or a step on the way to it, may have. Chosen: an answer has 134 such cells at
 most (`ANSWER_BYTES`). SQLite's own limit is a thousand times larger."""
 ANSWER_BYTES = 2**27
-"""Size of all rows together as they are written, at most."""
+"""Size of all rows together as they are written, in bytes, at most. Chosen; the command holds the whole answer in
+memory."""
 MEMORY_BYTES = 2**30
 """Memory of this process in bytes, at most. Sorting happens in memory too, so nothing is written to a disk. Chosen:
 eight times the longest answer."""

@@ -46,7 +46,8 @@ IS_OPEN = "SELECT 1 FROM runs WHERE run_id = ? AND state IN ('candidate_ready', 
 SLOWER = 1.05
 """Ratio of two times above which a kernel counts as slower than before, as `forge audit regressions` has it."""
 FAST_LEVELS = (0.0, 1.0, 1.5, 2.0)
-"""Speedups p at which fast_p is given. 0 counts the correct kernels, 1 those that are faster at all."""
+"""Speedups p at which fast_p is given (KernelBench, arXiv 2502.10517, section 3). 0 counts the correct kernels, 1
+those that are faster at all."""
 
 
 def state(view: View) -> Data:

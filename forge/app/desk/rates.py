@@ -10,7 +10,8 @@ from forge.app.tokens import Caller
 from forge.errors import RequestRefused
 
 MOST_CALLERS = 4096
-"""Number of callers whose buckets are kept; the one that asked least recently goes first."""
+"""Number of callers whose buckets are kept; the one that asked least recently goes first. Chosen; it bounds memory,
+and a new bucket is full, so fewer would let callers begin anew."""
 
 MOST_PLACES = 256
 """Largest number of long answers at once. Chosen; each holds one connection and its descriptor."""

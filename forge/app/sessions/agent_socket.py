@@ -13,9 +13,11 @@ from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
 MOST_REQUEST_BYTES = 8 * FILE_LIMIT_BYTES
 """Size of a request in bytes, at most: five files of the largest size, escaped."""
 READ_S = 20.0
-"""Seconds in which a request must arrive in full."""
+"""Seconds in which a request must arrive in full. Chosen; on one machine it takes milliseconds, and an open
+connection holds a place."""
 MOST_CONNECTIONS = 16
-"""Number of connections at once, at most. An agent has one process that waits."""
+"""Number of connections at once, at most. Chosen; an agent has one process that waits, and others that hold places
+can't exceed this."""
 LONGEST_HYPOTHESIS = 2000
 """Number of characters of a hypothesis that are read. It is the limit of a candidate's `hypothesis`."""
 

@@ -29,7 +29,8 @@ LEAST_SHARE = 0.01
 """Share of a module's arithmetic and bytes below which a part stays on its reference. Chosen; a smaller share costs
 whole sessions for parts that hardly count."""
 MOST_BESIDE = 4
-"""Number of parts that are worked on at the same time. Their candidates take turns on the device for their times."""
+"""Number of parts that are worked on at the same time. Chosen; their candidates take turns on the device, so more
+would only wait."""
 Work = Callable[[str, int], SessionState]
 """Function from a task and a number of equal shares to the session in which the author works with one share.
 

@@ -24,7 +24,8 @@ SPACE_FILE = "space.json"
 SPACE_LIMIT_BYTES = 64 * 1024
 """Size of space.json in bytes, at most. The largest that ships has less than one kilobyte."""
 DRAWS = 400
-"""Number of draws of one setting before a random walk takes their place: constraints may leave few settings."""
+"""Number of draws of one setting before a random walk takes their place. If one setting in a hundred meets the
+constraints, all 400 miss with a chance of 1.8 %."""
 WALK = 64
 """Number of steps of that walk, each to a neighbour that meets the constraints. Chosen; each step costs a check of
 the constraints at every neighbour. A longer walk ends farther from the template's own setting."""

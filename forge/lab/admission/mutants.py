@@ -27,11 +27,13 @@ if TYPE_CHECKING:
 REDUCED_ROWS, REDUCED_WIDTH, REDUCED_FREE = 4, 129, 6
 """Number of rows, width and length of free axes of the small shape."""
 DRAWN_ROWS = 64
-"""Number of rows if a row's answer is one position, which says less than a row of numbers."""
+"""Number of rows if a row's answer is one position, which says less than a row of numbers. Chosen; each row costs an
+answer of the oracle for each mutant."""
 NARROW_WIDTH = 1
 """Width of the narrow shape: it has fewer columns than rows, and none besides the last."""
 PUBLIC_ELEMENTS = 2**17
-"""Number of elements of the public shape, at most; rows are left out to reach it."""
+"""Number of elements of the public shape, at most; rows are left out to reach it. Chosen; every mutant is computed
+and judged at this size."""
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
 """Number of significand bits of the next smaller format, by dtype: fp16's and TF32's, bf16's, fp8 e4m3's."""
 _SEED = 20260101

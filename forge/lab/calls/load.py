@@ -17,7 +17,8 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
 BETWEEN_BYTES = 2**25
-"""Size in bytes of all red zones between operands, if there are as many as a state dict has tensors."""
+"""Size in bytes of all red zones between operands, if there are as many as a state dict has tensors. Chosen; two
+pages each for 4,000 tensors."""
 NAMES_LIMIT = 600
 """Number of characters of a state dict's names in a refusal, at most. Chosen; a large module has thousands of names,
 too many for an error."""

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
 
 
 FILLING = 0xA5
-"""Byte with which C's allocator fills memory. A float or an index of such bytes is no usual number."""
+"""Byte with which C's allocator fills memory. Chosen; eight such bytes are no valid address or index, and as a float
+are tiny."""
 UNFILLED_SHARE = 0.25
 """Share of releases in unfilled memory, as timed calls are. Chosen; more would hide reads of unwritten memory."""
 

@@ -13,7 +13,8 @@ from forge.sandbox.session import Session
 Way = Literal["choose", "rehearse", "measure"]
 """Way in which an autotuned kernel gets its configuration; forge/languages/triton/guest.py explains them."""
 EACH_CPU_S = 5.0
-"""Processor seconds that a candidate has more, for each of its configurations, since each is compiled."""
+"""Processor seconds that a candidate has more, for each of its configurations. Chosen; each is compiled, which takes
+one to five seconds."""
 
 
 class Tuner:

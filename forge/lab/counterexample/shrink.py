@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
 
 BUDGET_S = 5.0
-"""Seconds that a search may take, at most."""
+"""Seconds that a search may take, at most. Chosen; a refusal waits for it."""
 REPLY_S = 2.0
 """Seconds to wait for the answer to a smaller question; one that takes longer isn't a better counterexample."""
 EXAMPLES = 300

@@ -16,9 +16,10 @@ from forge.domain.digest import Value
 from forge.errors import EnvironmentUnfit
 
 LIMIT_S = 20.0
-"""Seconds after which a device that hasn't answered counts as hung."""
+"""Seconds after which a device that hasn't answered counts as hung. Chosen; a driver's start takes some seconds on a
+machine with many GPUs."""
 _GIVE_UP_S = 2.0
-"""Seconds to wait for the end of a killed probe."""
+"""Seconds to wait for the end of a killed probe. Chosen; one that still lives then waits for a dead device."""
 WORDS = 2**22
 """Number of words that the kernel writes. They take 16 MiB, which every supported GPU has. Chosen; the host computes
 and compares as many."""

@@ -28,7 +28,8 @@ costs 300 rows of memory."""
 SMALL_COLUMNS = 16
 """Number of columns of the small calls. Most kernels process this width in one piece; other gates ask wider rows."""
 LARGE_CALLS = 4
-"""Number of calls at each large shape, since kernels may use other buffers for large outputs."""
+"""Number of calls at each large shape, since kernels may use other buffers for large outputs. Chosen; every output is
+kept in memory."""
 LARGE_ELEMENTS = 2**18
 """Number of elements in an operand of the large calls, if the public shape has fewer. An interpreter keeps the public
 shape, since such a call takes it minutes."""

@@ -27,7 +27,8 @@ from forge.lab.inputs.draw import draw
 from forge.lab.observed import Case
 
 PLACED_SHARE = 0.5
-"""Share of the questions that may be about layouts and addresses; the others are about sizes."""
+"""Share of the questions that may be about layouts and addresses; the others are about sizes. Chosen; either kind of
+kernel code may lack a check."""
 SHAPES_OF_EACH_KIND = 2
 """Number of shapes outside, of those that are answered rightly, at which each kind of values is asked, at most. An
 interpreter is asked at one. Chosen; each costs one call for each kind."""

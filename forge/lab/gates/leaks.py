@@ -17,12 +17,14 @@ WINDOWS, MOST_WINDOWS = 3, 12
 that is collected now and then shrinks again, and a pool is full, before twelve have grown. One series alone may not
 grow although calls leak: memory that was freed earlier is taken again."""
 MOST_SHARE = 1 / 8
-"""Share of a guest's memory limit that a pool may take. No further series is made if growth exceeds it."""
+"""Share of a guest's memory limit that a pool may take. Chosen; no further series is made if growth exceeds it, well
+before the limit ends the guest."""
 FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.15
 """Number of calls in a series, at least and at most, and the seconds that a series may take. The third decides the
 number for a slow candidate. Waiting for a processor doesn't count: a busy machine would allow too few calls."""
 SLOW_S = 1.5
-"""Time of the fewest calls in seconds. A candidate that takes this long isn't given further series to settle."""
+"""Time of the fewest calls in seconds. Chosen; a candidate that takes this long isn't given further series to settle,
+since each takes as long."""
 SETTLING_SERIES = 3
 """Number of series before the counted ones, at most. Each estimates better than the one before how many calls fit."""
 GROWN_BYTES_A_CALL = 512

@@ -25,7 +25,8 @@ draw costs a call."""
 MOST_ROWS, FEWEST_ROWS = 64, 16
 """Number of rows whose errors are taken together, at most and at least."""
 MOST_ELEMENTS = 2**18
-"""Number of elements in all outputs of the call whose errors are taken together, at most."""
+"""Number of elements in all outputs of the call whose errors are taken together, at most. Chosen; the oracle computes
+all of them in fp64."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

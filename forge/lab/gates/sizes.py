@@ -33,7 +33,8 @@ MOST_FREE = 1024
 """Size up to which lengths of other axes are drawn in each octave. Chosen; longer ones cost time to draw and to
 judge."""
 SHORT_SUM = (65, 257)
-"""Range from which the width is drawn at random while other axes vary."""
+"""Range from which the width is drawn at random while other axes vary. It begins above 64, a usual block; a longer
+sum costs time."""
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 """Numbers of rows that are always asked: none, a few, and numbers around 256, where a last block of rows is full or
 holds one."""
@@ -51,7 +52,8 @@ at once, and a third kind of code the corner of two tails. The width is even in 
 WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
 """Range of widths over many rows, and range of a number whose double plus one is the size of a free axis there."""
 MOST_CORNER = 2**24
-"""Number of elements in all operands of such a shape, at most; free axes are shortened to reach it."""
+"""Number of elements in all operands of such a shape, at most; free axes are shortened to reach it. Chosen; the host
+draws and judges every element."""
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
 second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
@@ -59,12 +61,14 @@ MANY_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 70_000), 5, 16
 """Range of a number of rows, and two numbers of columns in such shapes. These rows exceed a 16-bit row number and a
 grid's second axis. Kernels often read the second width by other code than the first."""
 ALIGNMENT = 128
-"""Number of elements that divides one of the wide rows, since kernels often read such rows by other code."""
+"""Number of elements that divides one of the wide rows, since kernels often read such rows by other code. 128
+elements of one byte fill a GPU's cache line."""
 LARGE_BYTES = 4 * 2**20
 """Size of the largest operand in bytes, if the public shape is smaller. Chosen; a larger operand costs more time in
 each verification."""
 MOST_ELEMENTS = 2**20
-"""Number of elements of rows times width, at most, for the fixed numbers of rows."""
+"""Number of elements of rows times width, at most, for the fixed numbers of rows. Chosen; the host draws and judges
+every element of ten such shapes."""
 AGAIN_ELEMENTS, SWAP_SHARE = 2**17, 0.5
 """Number of elements in an operand from which on a shape is asked twice, and the share of second questions that only
 swap two elements. A kernel may cache costly work by shape, by address or by a few elements."""

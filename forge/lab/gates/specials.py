@@ -20,7 +20,7 @@ from forge.lab.inputs.special_rows import PATTERNS, are_defined
 KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
 """Kinds of special values that the gate asks, besides masks."""
 MASKED_ROWS = 64
-"""Number of rows, at least, if masks are asked. A sampled token at a wrong edge shows only in some rows."""
+"""Number of rows, at least, if masks are asked. Chosen; a sampled token at a wrong edge shows only in some rows."""
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 
 

@@ -17,7 +17,8 @@ from forge.lab.runner import PROCESSOR, Runner
 from forge.operations.operation import Operation
 
 COST_FACTOR = 4
-"""Factor by which a shape inside may cost more than the shape that was asked for, or than the public one."""
+"""Factor by which a shape inside may cost more than the shape that was asked for, or than the public one. Chosen; the
+sizes that a domain lists may be that far apart."""
 CHEAP_FLOPS = 2**32
 """Floating-point operations up to which a shape is never made smaller. A matrix product of 2^32 operations took 0.3 s
 in fp64 on one core."""

@@ -10,7 +10,8 @@ CLASSES: tuple[tuple[int, int], ...] = ((2, 1), (4, 2), (8, 4), (16, 8), (16, 0)
 """Moduli and remainders of sizes: what vectors of two, four, eight and sixteen elements leave over, or nothing. Odd
 sizes come twice."""
 WIDEST = 2**14
-"""Number of elements in the widest drawn row; other draws ask wider ones."""
+"""Number of elements in the widest drawn row. Chosen; the host judges each row of every octave up to it. Other draws
+ask wider rows."""
 NEAR_ELEMENTS, FAR_ELEMENTS = 2**14, 2**22
 """Number of elements, rows times width, of a shape near the public one. A small public shape is extended to the first
 number; the second one is still quick."""

@@ -26,16 +26,18 @@ RMS_MULTIPLE = 2.0
 the reference's. A larger multiple hides larger errors."""
 RMS_ROUNDING = 0.25
 """Root mean square that is allowed in addition, as a share of u_out plus u_acc (sqrt(n) + 8), the rounding of the
-sum."""
+sum. Chosen; roundings go to both sides, so their root mean square stays well below their bound."""
 STANDARD_ERRORS = 4.0
 """Number of standard errors by which the mean may differ by chance. Chance exceeds that in one of 16,000 normal
 samples."""
 COLUMN_STANDARD_ERRORS = 8.0
 """Number of standard errors for one column among thousands, from as few as 32 rows: chance reaches 5.5."""
 BIAS_ROUNDING = 0.125
-"""Share of u_out that is allowed for roundings that the reference doesn't make."""
+"""Share of u_out that is allowed for roundings that the reference doesn't make. Chosen; rounding to nearest has no
+bias, and truncation has one half of u_out or more."""
 BIAS_ARITHMETIC = 4.0
-"""Multiple of u_acc that is allowed, since approximate roots and reciprocals err to one side."""
+"""Multiple of u_acc that is allowed. Chosen: a few units in the last place, since approximate roots and reciprocals
+err to one side."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     import torch
 
 EQUAL_SHARE = 0.99
-"""Share of quantised elements without ties that must equal the rounded oracle, at least."""
+"""Share of quantised elements without ties that must equal the rounded oracle, at least. Chosen; a result near a
+boundary may lie on its other side by the kernel's own rounding."""
 TIE = 2.0**-20
 """Distance from a rounding boundary, relative to the value, up to which a value is a tie: a few roundings in fp32."""
 

@@ -28,9 +28,11 @@ GRAPH_BYTES = 16 * 2**20
 OUTPUT_BYTES = 256 * 2**20
 """Size of all outputs of one comparison in bytes, at most. Chosen; the host's memory holds all of them."""
 LIMIT_S = 120.0
-"""Processor seconds of a thread for an export, or for all calls of a comparison."""
+"""Processor seconds of a thread for an export, or for all calls of a comparison. Chosen; it is twice a reference's
+own `LIMIT_S`."""
 SEEDS = (11, 12, 13)
-"""Seeds of the inputs with which a program is compared with the whole module: three draws."""
+"""Seeds of the inputs with which a program is compared with the whole module. Chosen: three draws; each costs a call
+of both."""
 HEADER = 8
 """Number of bytes of a header's length. It is one 64-bit number."""
 

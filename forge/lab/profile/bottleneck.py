@@ -7,11 +7,13 @@ Nsight Compute Documentation, "Rules"); a grid below one wave can't fill the dev
 from forge.domain.profile import Bottleneck, Diagnosis, KernelProfile
 
 BUSY_PERCENT = 60.0
-"""Percentage of a peak from which on the resource counts as used."""
+"""Percentage of a peak from which on the resource counts as used (the rule of Nsight Compute's "Speed of Light"
+section)."""
 ONE_WAVE = 1.0
 """Number of waves below which a grid can't fill the device."""
 SHORT_NS = 5_000.0
-"""Duration in nanoseconds below which launching a kernel takes as long as its work."""
+"""Duration in nanoseconds below which launching a kernel takes as long as its work. Chosen; a launch takes some
+microseconds."""
 SYNC_STALLS = frozenset({"barrier", "membar", "sleeping"})
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
 """Number of significand bits of the next smaller format, by dtype: TF32's and fp16's, bf16's, fp8 e4m3's."""
 FEWEST_VALUES = 8
-"""Number of nonzero values that a wrong answer leaves out, at least; fewer may be small by chance."""
+"""Number of nonzero values that a wrong answer leaves out, at least. Chosen; fewer may be small by chance."""
 Tensors = tuple["torch.Tensor", ...]
 
 

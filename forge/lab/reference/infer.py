@@ -46,7 +46,8 @@ HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant")
 MOST_SOUND_DRAWS, SOUND_BYTES = 32, 2**28
 """Number of the file's own draws that its reference is asked, and their size in bytes, at most."""
 REPEATS = 2
-"""Number of further calls with the same operands, to see whether the reference is deterministic."""
+"""Number of further calls with the same operands, to see whether the reference is deterministic. Chosen; each costs a
+call."""
 MOST_ERROR = 0.25
 """Error relative to a result's root mean square, at most; beyond it an answer of zeros would be accepted."""
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 Function = Literal["module", "module_fp64", "module_inputs", "module_state"]
 SESSION_LIMIT_S = 7200.0
-"""Seconds for which the host waits for answers in one session, at most."""
+"""Seconds for which the host waits for answers in one session, at most. Chosen: as long as a guest's own processor
+time (`GUEST_CPU_S`)."""
 Tensors = tuple["torch.Tensor", ...]
 
 

@@ -19,7 +19,8 @@ from forge.lab.reference.room import most_set_bytes
 from forge.sandbox.reply import Refused
 
 OTHER_BATCHES = (3, 2)
-"""Batch sizes at which a reference is tried, to see whether its batch may vary."""
+"""Batch sizes at which a reference is tried, to see whether its batch may vary. Chosen: one odd, one even, and small,
+since each costs a call."""
 HELD_OUT = 4
 """Number of shapes with random sizes that are held out, besides those at the ends of declared ranges. Chosen; each
 costs calls of the reference and of every candidate."""
@@ -30,7 +31,8 @@ ROOM_BYTES = 2**27
 """Size of one call in bytes up to which a shape is asked that is larger than the frozen one: a guest's arena has room
 for several such calls."""
 MOST_MATCHING = 4
-"""Number of a result's sizes that equal a varying size, at most; each may vary with it or not."""
+"""Number of a result's sizes that equal a varying size, at most. Each may vary with it or not, which makes 2^4
+combinations."""
 
 
 def require_places(question: SubmittedReference, contract: Contract) -> None:

@@ -25,7 +25,8 @@ SURVEY_BYTES = 2**30
 END_DRAWS = 4
 """Number of draws in each pattern of ends, since each plants them at other places."""
 KEPT_ELEMENTS = 2**14
-"""Number of elements up to which a tensor is kept from every draw; of a larger one two draws are kept."""
+"""Number of elements up to which a tensor is kept from every draw; of a larger one two draws are kept. Chosen; up to
+thousands of draws stay in memory."""
 MOST_SAMPLED = 2**20
 """Number of values from all draws that a distribution is inferred from, at most. They take 8 MiB in fp64. Chosen;
 more values cost sorting time, and tell the ends of a range more sharply."""
@@ -131,7 +132,8 @@ def _bounds_rows(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]], one: Seen, 
 
 
 FEWEST_PAIRS = 64
-"""Number of pairs of values from which on a relation between two arguments isn't taken for chance."""
+"""Number of pairs of values from which on a relation between two arguments isn't taken for chance. One that holds by
+chance in half of the pairs holds in all with 2^-64."""
 
 
 def _numbers(pairs: Sequence[tuple[torch.Tensor, torch.Tensor]]) -> int:

@@ -15,7 +15,8 @@ from forge.domain.evidence import Interval
 from forge.lab.timing.statistics import MEDIANS_ERROR, t_975
 
 RUNGS = (4, 8, 16)
-"""Number of windows of one process after which the slow drafts are dropped; after the last the process ends."""
+"""Number of windows of one process after which the slow drafts are dropped; after the last the process ends. Each
+rung doubles the windows, as in successive halving."""
 FINAL_WINDOWS = 12
 """Number of windows of each process of a final screening, in which no draft is dropped: as many as a benchmark by the
 host's clock has rounds by default."""
@@ -24,7 +25,8 @@ FINAL_PROCESSES = 5
 NORMAL_SPREAD = 1.4826
 """Ratio of the standard deviation to the median distance from the median, for normal noise."""
 LEAST_NS = 1.0
-"""Time of a window's work in nanoseconds, at least; noise of the path may exceed the work of an empty kernel."""
+"""Time of a window's work in nanoseconds, at least: the clock's resolution. Noise of the path may exceed the work of
+an empty kernel."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES
 """Reasons about a tensor's form, which the code in Python decides in every language."""
 ENDLESS = frozenset({"TIMEOUT"})
 SHOWN_COLUMNS = 200
-"""Number of characters of the line that are shown, at most."""
+"""Number of characters of the line that are shown, at most. Chosen; a refusal stays on a few lines."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from forge.errors import EnvironmentUnfit
 from forge.platforms.nvml import sample
 
 ROUNDS = 6
-"""Number of rounds in a block. A disturbance drops a whole block, and each block costs two readings of the device."""
+"""Number of rounds in a block. Chosen; a disturbance drops a whole block, and each block costs two readings of the
+device."""
 
 
 class Blocks:

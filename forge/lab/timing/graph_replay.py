@@ -50,15 +50,16 @@ HARD_WINDOWS = 6
 """Number of judged windows per pair with the values that gates ask. Five pairs and a confirmation judge sixty. A
 wrong answer for one kind in ten is missed with a chance of 0.9^60, 0.2 %."""
 RESIDENT_CALLS = 64
-"""Number of calls of a side in a resident round, at least, unless that takes too many windows. A window is as short
-as the cache is small, and each adds the resolution of its two events."""
+"""Number of calls of a side in a resident round, at least, unless that takes too many windows. Chosen; a window is as
+short as the cache is small, and each adds the resolution of its two events."""
 MOST_RESIDENT_WINDOWS = 8
-"""Number of resident windows of a side in one round, at most. Writing a window's operands takes longer than its
-calls."""
+"""Number of resident windows of a side in one round, at most. Chosen; writing a window's operands takes longer than
+its calls."""
 HARD_DRAWN = 16
-"""Number of different sets of such values. Drawing one takes long, and a window has up to 512 sets."""
+"""Number of different sets of such values. Chosen; drawing one takes long, and a window has up to 512 sets."""
 _SLOPE_WINDOWS = 3
-"""Number of windows for each of the two numbers of replays."""
+"""Number of windows for each of the two numbers of replays. Chosen; each costs at least `_SLOPE_NS` for the longer
+one."""
 _SLOPE_NS = 30_000_000
 """Nanoseconds of work by which the longer of the two windows exceeds the shorter one. Three per cent of it, which the
 clocks may differ by, are 0.9 ms. Chosen; longer windows cost that much time in each check."""

@@ -24,7 +24,8 @@ from forge.lab.timing.screening_windows import times_ns
 from forge.sandbox.stage import Stage
 
 MOST_IN_FULL = 2
-"""Number of contenders that are measured in full, at most. Each adds a process, and a window to every round."""
+"""Number of contenders that are measured in full, at most. Chosen; each adds a process, and a window to every
+round."""
 NEAR_FASTEST = 1.25
 """Ratio of a contender's time in the screening to the fastest one's, up to which it is measured in full. It leaves
 room for the noise of a few short windows."""

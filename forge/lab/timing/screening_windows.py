@@ -13,11 +13,13 @@ from forge.sandbox.arena import set_bytes
 from forge.sandbox.session import Window
 
 WINDOWS = 8
-"""Number of windows of each contender, of which the shortest counts: other work on the machine only lengthens one."""
+"""Number of windows of each contender, of which the shortest counts, since other work only lengthens one. Chosen;
+each costs its time for every contender."""
 CALLS = 8
-"""Number of calls of a window on a processor, if the arena has room; on a GPU a window has one call on each set."""
+"""Number of calls of a window on a processor, if the arena has room; on a GPU a window has one call on each set.
+Chosen; each call has operands of its own."""
 DRAWN_SETS = 16
-"""Number of different sets of a window on a GPU. Drawing a set takes longer than a window."""
+"""Number of different sets of a window on a GPU. Chosen; drawing a set takes longer than a window."""
 
 
 def times_ns(job: Job, kernels: Sequence[LoadedKernel]) -> list[float | Failed]:

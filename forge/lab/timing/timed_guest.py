@@ -19,7 +19,8 @@ from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Stage
 
 WHOLE_LIMIT_S = 7200.0
-"""Processor seconds of one thread of a guest that is asked many times; the policy limits each reply."""
+"""Processor seconds of one thread of a guest that is asked many times. Chosen: two hours, since the policy limits
+each reply."""
 
 
 def first_case(job: Job) -> Case:

@@ -7,7 +7,8 @@ import itertools
 from forge.domain.source_finding import FindingKind, SourceFinding
 
 MOST_PLACES = 20
-"""Number of listed places of one kind, at most; the last one says how many more there are."""
+"""Number of listed places of one kind, at most; the last one says how many more there are. Chosen; a person reads the
+list."""
 EXCERPT_CHARACTERS = 100
 """Number of characters in an excerpt, at most. Chosen; it is about one line of a terminal."""
 

@@ -16,7 +16,8 @@ _SIGN = re.compile(r"::|->\*?|##|<<=?|>>=?|&&|\|\||[-+*/%^&|=!<>]=|\+\+|--|(?s:.
 _DIRECTIVE = re.compile(r"#[ \t]*([a-z_]+)")
 _HEADER = re.compile(r"[ \t]*(<[^>\n]*>|\"[^\"\n]*\")")
 MOST_INDENT = 200
-"""Number of white space characters before a directive, at most; nothing else may stand before it on its line."""
+"""Number of white space characters before a directive, at most. Chosen; nothing else may stand before it on its line,
+and a search backwards has an end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,8 @@ _EMPTIED = re.compile(rb'(:""|":(?<=\w":)0(?=[,}]))')
 _VALUE_PATTERNS = {b':""': b':"' + _PLAIN_STRING + b'"', b'":0': b'":' + _JSON_NUMBER}
 """Emptied value -> pattern of the values that it stands for."""
 _OUTLINE_LIMIT = 1000
-"""Number of outlines that are remembered, at most 16 KiB each. When it is reached, all are forgotten."""
+"""Number of outlines that are remembered, at most 16 KiB each. Chosen; they take 16 MiB at most. When it is reached,
+all are forgotten."""
 _PATTERN_AFTER = 200
 """Number of payloads after which an outline gets a compiled pattern. Compiling takes as long as emptying some hundred
 payloads."""

@@ -33,7 +33,7 @@ from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 FIRST_LINE = b"forge.bundle.v1\n"
 """First line of a bundle: its format."""
 HEADER_LIMIT_BYTES = 1 << 20
-"""Longest header in bytes."""
+"""Longest header in bytes. Chosen; it bounds the memory that another workspace's file can take."""
 EVENT_LIMIT_BYTES = 128 * 1024
 """Longest line of an event in bytes. A payload of control characters becomes six times as long in JSON."""
 NUMBER_LIMIT = 1 << 53

@@ -33,7 +33,7 @@ from forge.proof.note import VerifierKey
 
 Progress = Callable[[str], None]
 PROGRESS_EVENTS = 20_000
-"""Number of events between two messages of progress."""
+"""Number of events between two messages of progress. Chosen; a long check prints some lines a minute."""
 NOTE_LIMIT_BYTES = PAYLOAD_LIMIT_BYTES // 4
 """Longest checkpoint in bytes. JSON may double its length, and the event that stores it has other fields too."""
 _TYPES_WITH_SIZES = (b'"CheckpointPublished"', b'"LedgerRestored"')

@@ -12,7 +12,7 @@ from forge.platforms.packs.rocm import ROCM
 
 PACKS: dict[str, Pack] = {pack.name: pack for pack in (CPU, CUDA, ROCM, METAL)}
 EXPORT_BYTES = 64 * 2**20
-"""Size of a profiler's export in bytes, at most."""
+"""Size of a profiler's export in bytes, at most. Chosen; the host reads and parses all of it."""
 
 
 def find_pack(name: str) -> Pack:
