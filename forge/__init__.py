@@ -1,7 +1,7 @@
 """Forge: the trust layer for machine-written GPU kernels.
 
 An untrusted author hands in a kernel; Forge decides, on evidence it gathered itself, whether the kernel is
-correct, whether it is really faster, and whether a registry may offer it to an inference engine.
+correct and really faster. Only then may a registry offer it to an inference engine.
 
 The map of the package, from the top down. A module imports only what stands below it:
 

@@ -6,9 +6,13 @@
     y = torch.ops.forge.rmsnorm(x, weight, 1e-6)
     print(ops.report().table())
 
-A call takes, in this order: the launch plan that was timed, if the call has exactly its shape, strides, alignment and
-scalars; the promoted source, inside the domain that it was verified in; the fallback. Each fallback is counted with
-its reason. Importing this package imports neither torch nor a promoted kernel.
+A call takes the first of these that fits:
+
+1. the launch plan that was timed, if the call has exactly its shape, strides, alignment and scalars
+2. the promoted source, inside the domain that it was verified in
+3. the fallback
+
+Each fallback is counted with its reason. Importing this package imports neither torch nor a promoted kernel.
 """
 
 TYPE_CHECKING = False

@@ -1,9 +1,9 @@
 """Answers lists from `history.db` where it stands at the ledger's head, without the code that reads events.
 
 Reading events loads a hundred models, which takes longer than the answer. The tables say the same as a fold of the
-ledger; tests compare the two. Wherever anything is unusual there is no answer here, and the whole command opens the
-workspace: a policy that wasn't read yet, an older format, tables or publications that are behind, a process at work
-or killed.
+ledger; tests compare the two. If anything is unusual, there is no answer here, and the whole command opens the
+workspace. Unusual are a policy that wasn't read yet, an older format, tables or publications that are behind, and a
+process at work or killed.
 """
 
 import contextlib

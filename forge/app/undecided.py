@@ -1,7 +1,7 @@
 """Keeps the figures of undecided runs out of an answer over the whole history.
 
 An answer reads `history.db`. A connection to it gets temporary tables and views of the same names, which SQLite finds
-first: a run in another state than the wanted ones has its candidate there, and nothing that was found of it.
+first. There, a run in another state than the wanted ones has its candidate, and nothing that was found of it.
 """
 
 import sqlite3

@@ -1,7 +1,7 @@
 """Reads a candidate's files out of an answer. The answer is untrusted text of any length and form.
 
-An answer has a fenced block for each file, with the file's name behind the fence or on the line before it, or is one
-JSON object with `files` and `hypothesis`. One unnamed block is `kernel.py`.
+An answer has a fenced block for each file, with the file's name behind the fence or on the line before it. One
+unnamed block is `kernel.py`. Instead, an answer may be one JSON object with `files` and `hypothesis`.
 """
 
 import json

@@ -74,8 +74,8 @@ def _shape(sentence: Sentence, measured: Measurement) -> Faults:
 def at_named_shapes(sentence: Sentence, found: tuple[Measurement, ...]) -> tuple[Measurement, ...]:
     """Return the measurements that a sentence is about, where one kernel was measured at several shapes.
 
-    Those at the shapes that the sentence names, else those whose event it cites, else the one at the task's own
-    shape, which a kernel's id names.
+    They are those at the shapes that the sentence names. Without a shape they are those whose event it cites; without
+    an event, the one at the task's own shape, which a kernel's id names.
     """
     kept: list[Measurement] = []
     for kernel_id in dict.fromkeys(one.kernel_id for one in found):

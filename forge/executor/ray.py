@@ -31,8 +31,7 @@ from forge.platforms.cuda import choose, devices
 
 SCHEME = "ray"
 CONNECT_S = 30.0
-"""Time in which a cluster must take a connection in, in seconds; otherwise it counts as out of reach. Chosen; a
-longer time delays the error for a cluster that is down."""
+"""Time in seconds in which a cluster must answer. Chosen; a longer one delays the error for one that is down."""
 ANSWER_S = 10.0
 """Time in which a program at a cluster's address must take a plain connection, in seconds. Chosen; a connection
 across the world takes under a second."""

@@ -5,9 +5,9 @@ what was measured, at the nearest measured shape, with the distance. The answer'
 
 - `exact`: the asked shape was verified and measured
 - `covered`: it was verified, and measured at another shape
-- `nearest`: it wasn't verified itself, but each of its sizes lies between verified ones, no product of sizes exceeds
-  a verified one, and it lies in the domain that the kernel declares; if the policy allows
-- `family`: one of the above on another GPU of the same architecture; if the policy allows
+- `nearest`: it wasn't verified itself, but each of its sizes lies between verified ones. No product of sizes exceeds
+  a verified one, and it lies in the domain that the kernel declares. The policy must allow it.
+- `family`: one of the above on another GPU of the same architecture. The policy must allow it.
 - `none`: nothing may run here; `rejected` says why
 
 In this order the better match wins; within one, the smaller distance to a measured shape, then the lower

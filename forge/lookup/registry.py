@@ -23,10 +23,10 @@ and the limit bounds memory."""
 class Health(Frozen):
     """`ok` unless the newest publication can't be read and an older one answers; `error` says why.
 
-    `stale`: what is published now isn't what answers, and `refresh()` takes it up, or says what is wrong with it;
-    or the ledger beside the registry has decided something that isn't published: any `forge` command publishes it.
-    `published_s`: when the pointer that answers was written, in seconds since the epoch. A quiet ledger
-    publishes nothing new, so an old publication may well be the newest.
+    `stale`: what is published now isn't what answers, or the ledger beside the registry has decided something that
+    isn't published. In the first case `refresh()` takes it up, or says what is wrong with it. In the second any
+    `forge` command publishes it. `published_s`: when the pointer that answers was written, in seconds since the
+    epoch. A quiet ledger publishes nothing new, so an old publication may well be the newest.
     """
 
     __slots__ = (
@@ -84,10 +84,10 @@ class Registry:
     def open(cls, path: "str | os.PathLike[str]", *, key: "str | os.PathLike[str] | None" = None) -> "Registry":
         """Open a workspace, its kernel_registry directory, or the current.json in it.
 
-        `key` is the ledger's verifier key, or a file with it, that the caller got by another way than the registry:
-        each publication must be signed by it, now and at every refresh, and none may be older than the one before.
-        Raises WorkspaceNotFound if nothing is published there, BlobCorrupt if what is isn't what it was,
-        ProofRefused if the key doesn't vouch for it, UsageError for a key that is none.
+        `key` is the ledger's verifier key, or a file with it, that the caller got by another way than the registry.
+        Each publication must be signed by it, now and at every refresh, and none may be older than the one before.
+        Raises WorkspaceNotFound if nothing is published there, and BlobCorrupt if a published file has changed.
+        Raises ProofRefused if the key doesn't vouch for it, and UsageError for a key that is none.
         """
         import os
 
@@ -186,10 +186,10 @@ class Registry:
     def load(self, result: Result, *, trust: str, abi_key: str | None = None) -> "Callable[..., object]":
         """Return the promoted function itself, imported into this process from bytes that match their digests.
 
-        `trust="promoted"` says that the caller accepts this: the code runs here, without a wall. `abi_key` is that
-        of this machine; a kernel that was built needs it. Raises UsageError without trust or kernel, LoadRefused
-        if the kernel was withdrawn since it answered or can't be loaded here, BlobCorrupt if a file isn't what was
-        promoted, EnvironmentUnfit if it imports what this machine doesn't have.
+        `trust="promoted"` says that the caller accepts this: the code runs here, without a wall. `abi_key` is that of
+        this machine; a kernel that was built needs it. Raises UsageError without trust or kernel. Raises LoadRefused
+        if the kernel was withdrawn since it answered, or can't be loaded here. Raises BlobCorrupt if a file isn't
+        what was promoted, and EnvironmentUnfit if the kernel imports what this machine doesn't have.
         """
         from forge.errors import UsageError
         from forge.lookup.loading import load

@@ -1,7 +1,8 @@
 """Describes an operation for programs that call promoted kernels: a document of plain data, and the reference.
 
-`forge.adopt` reads it. It says how many operands there are, how their sizes follow from the axes, which scalars
-follow them, and what a call returns or writes in place. So an own operation is adopted like one of the catalogue.
+`forge.adopt` reads it. It says how many operands there are and how their sizes follow from the axes. It also says
+which scalars follow them, and what a call returns or writes in place. So an own operation is adopted like one of the
+catalogue.
 """
 
 from forge.domain.own_operation import Contract

@@ -1,7 +1,7 @@
 """Folds the registry: which kernels are promoted, on what evidence, and what became of them.
 
-A promotion is accepted only if the events that it names agree with it (`promotion`), its id is the family's next
-number, and its run was decided once. Otherwise the ledger is broken, and no registry is rendered from it.
+A promotion is accepted only if the events that it names agree with it (`promotion`). Its id must be the family's next
+number, and its run must be decided once. Otherwise the ledger is broken, and no registry is rendered from it.
 """
 
 from dataclasses import replace

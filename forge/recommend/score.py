@@ -1,7 +1,7 @@
 """Which plan is better: limits first, then a weighted geometric mean of how each compares with the best.
 
-A weighted product keeps the order of two plans whatever the best of the others is: another plan in the list, or one
-less, never turns two plans around, as scaling to the least and the most of a list would.
+A weighted product keeps the order of two plans, whatever other plans are in the list. Scaling to the least and the
+most of a list wouldn't.
 """
 
 import math

@@ -33,7 +33,7 @@ RUNTIME_BYTES_PER_THREAD = 104 << 20
 32 MiB and a stack of 8 MiB."""
 FP32_IN_FP32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 """Environment in which NVIDIA's libraries compute fp32 in fp32. By default torch's convolutions round their operands
-to TF32, so a reference, its baselines and a candidate that calls them would all be outside the bound of fp32."""
+to TF32. A reference, its baselines and a candidate that calls them would then be outside the bound of fp32."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
 SERVE, BUILD, DESCRIBE, PARTS = "serve.py", "build.py", "describe.py", "parts.py"
 OWN_TESTS, OWN_BENCHMARK, MODEL = "own_tests.py", "own_benchmark.py", "model.py"

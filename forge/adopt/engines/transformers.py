@@ -1,7 +1,7 @@
 """Replaces the norms of a `transformers` model by adopted operations, layer by layer.
 
-A layer is taken by its form, not by its model: a module whose class name ends in `RMSNorm`, with a `weight` of one
-dimension and `variance_epsilon` or `eps`, whose answer to a probe is that of `rmsnorm`. Some families add one to the
+A layer is taken by its form, not by its model. Its class name ends in `RMSNorm`, and it has a `weight` of one
+dimension and `variance_epsilon` or `eps`. Its answer to a probe is that of `rmsnorm`. Some families add one to the
 weight: the probe leaves those out. It was run with the Llama of transformers 5.22, with random weights.
 """
 

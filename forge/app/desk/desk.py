@@ -1,8 +1,8 @@
 """The desk: takes questions and changes from any thread, and answers each in the thread whose workspace it needs.
 
 A ledger may be used only by the thread that opened it. So one thread reads, another one answers what takes long, and
-a third one writes, with a workspace that is opened for each change and closed after it: between two changes the desk
-keeps no other process from repairing what a killed one left.
+a third one writes. The third opens a workspace for each change and closes it after. Between two changes, then, the
+desk keeps no other process from repairing what a killed one left.
 """
 
 from collections.abc import Callable, Iterator

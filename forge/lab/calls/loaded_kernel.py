@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 
 FILLING = 0xA5
-"""Byte with which C's allocator fills memory. Chosen; eight such bytes are no valid address or index, and as a float
-are tiny."""
+"""Byte with which C's allocator fills memory. Eight of them are no valid address or index."""
 UNFILLED_SHARE = 0.25
 """Share of releases in unfilled memory, as timed calls are. Chosen; more would hide reads of unwritten memory."""
 

@@ -1,8 +1,8 @@
 """Is the same question answered in the same way, whatever was asked in between?
 
-Between the two calls come other shapes, other kinds of values, NaN, other scalars and a call without rows. At last
-the question is asked as a serving program asks it: under `torch.inference_mode()`, with another default type than
-fp32, with weights that are a module's parameters, and on a CPU from another thread.
+Between the two calls come other shapes, other kinds of values, NaN, other scalars and a call without rows. Last, the
+question is asked as a serving program asks it. The call is under `torch.inference_mode()`, with another default type
+than fp32 and with a module's parameters as weights. On a CPU it comes from another thread.
 """
 
 import dataclasses

@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     import torch
 
 LARGE_WEIGHTS = 32.0
-"""Scale of the weights beside `large` activations. Chosen; their products with normalised rows stay inside every
-dtype's range."""
+"""Scale of the weights beside `large` activations. Their products with normalised rows stay inside every dtype's
+range."""
 WEIGHT_SHIFT = 4.0
 """Distance from zero of the weights beside shifted activations, half of theirs. Whole rows of their products are then
-positive or negative: 4 normal deviations are exceeded once in 16,000."""
+positive or negative."""
 WEIGHT_POWERS_APART: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 8}
 """Number of powers of two from a usual weight to the largest and to the smallest one beside rows far apart, by dtype.
 The first two exceed the range of fp16, into which no kernel may round them."""

@@ -26,8 +26,8 @@ MOST_MAGNIFIED_ERROR = 2.0**-15
 ROUNDED_DRAWS = 4
 """Number of draws of randomly rounded operands, since one alone may leave an element unchanged."""
 TIED_DRAWS = 16
-"""Number of draws for integers. One draw swaps two numbers that nearly tie with a chance of up to a half, so nearly
-all that a kernel's own rounding may swap are seen."""
+"""Number of draws for integers. One draw swaps two numbers that nearly tie with a chance of up to a half. So
+sixteen draws show nearly all pairs that a kernel's own rounding may swap."""
 ROUNDING_PART, SMOOTH_RATIO = 2.0**-4, 2.0**-2
 """Part of a rounding, and the largest ratio of its change to a full rounding's change in an element that follows its
 operands. An element that jumps, as after a comparison with a number, isn't magnified."""

@@ -103,8 +103,8 @@ def _draws(contract: Contract) -> int:
 def related(one: Seen, other: Seen) -> bool:
     """Return True if the values of two arguments fit to each other in every draw, as starts and ends do.
 
-    Whole numbers are related if one is never above the other although their ranges overlap, or if one is a sum or a
-    bound of each row of the other.
+    Whole numbers are related if one is never above the other although their ranges overlap. They are also related if
+    one is a sum or a bound of each row of the other.
     """
     if len(one.whole) != one.draws or len(other.whole) != other.draws:
         return False

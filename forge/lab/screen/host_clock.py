@@ -1,8 +1,8 @@
 """Times drafts on a processor: one process each, in turns, in the order that each round draws.
 
 The processes of a group are forked from one, so that they share its layout of addresses. All of them answer the same
-questions, as chains of calls, and each is stopped while another one works. A window's time is without what its
-threads waited for a processor, so that other work on the machine disturbs the order of the drafts less.
+questions, as chains of calls, and each is stopped while another one works. The time that its
+threads waited for a processor is taken off a window's. Other work on the machine then disturbs the order less.
 """
 
 import random

@@ -1,7 +1,7 @@
 """Prepares a draft for the race: its sources are read, it is built, and a draft for a GPU is asked and captured.
 
-Nothing of it is a verdict. A draft that the machine couldn't build or run in time is a trial that failed, since the
-next draft may be tried all the same.
+Nothing of it is a verdict. A draft that the machine couldn't build or run in time is a failed trial, and no error:
+the next draft may still be tried.
 """
 
 import dataclasses

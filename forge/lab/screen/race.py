@@ -1,8 +1,8 @@
 """Ranks drafts by paired windows, and drops those that lose by more than their intervals: successive halving.
 
 A window of a draft is paired with the reference's window of the same round. A draft's log ratio is the median of a
-process's windows, and the mean over processes. Windows of one process share addresses and code layout, so a draft is
-dropped only if it loses by more than what a process alone may do.
+process's windows, and the mean over processes. Windows of one process share addresses and code layout. So a draft is
+dropped only if it loses by more than two processes of one kernel differ.
 """
 
 import math

@@ -137,9 +137,9 @@ class GuestFactory:
     def _wanted(self) -> list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]]:
         """List the processes to start, with one side each, since another loaded side slows a process down.
 
-        On a CPU the harness is a release without calls, in a process of its own: in the baseline's process it would
-        touch the inputs once more than in the control's, and the baseline read 5 to 20 % faster than its control. On
-        a GPU it is a function in both processes of the control's baseline.
+        On a CPU the harness is a release without calls, in a process of its own. In the baseline's process it would
+        touch the inputs once more than in the control's. The baseline then read 5 to 20 % faster than its control. On
+        a GPU the harness is a function in both processes of the control's baseline.
         """
         job = self._job
         on_cpu = job.device == "cpu"

@@ -1,7 +1,7 @@
 """Judges the answers of timed windows after the windows, several at a time: judging one takes longer than a window.
 
-Which windows are judged is chosen before each of them, and their answers are copied out of the guest at once, so
-nothing that is done later can change an answer.
+The host chooses before each window whether it is judged, and copies its answers out of the guest at once. So nothing
+that is done later can change an answer.
 """
 
 from collections.abc import Sequence

@@ -46,9 +46,9 @@ def audit(
     With `full`, the audit doesn't stop after the first thousand problems. It hashes stored blobs that no event names,
     computes every number again from its samples, and compares the published files with the events.
 
-    Raises WorkspaceNotFound if there is no file, UsageError if the checkpoint can't be parsed, EnvironmentUnfit if
-    events are in a log that can't be read here. The problems of the rows come first, in their order, then those of
-    the file.
+    Raises WorkspaceNotFound if there is no file, and UsageError if the checkpoint can't be parsed. Raises
+    EnvironmentUnfit if events are in a log that can't be read here. The problems of the rows come first, in their
+    order, then those of the file.
     """
     if not path.is_file():
         raise WorkspaceNotFound(

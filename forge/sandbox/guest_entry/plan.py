@@ -1,7 +1,7 @@
 """What the host asked for, and the messages that go back to it.
 
-The plan comes from the host over an inherited socket and is trusted; it is still read into exact fields, so
-that a missing or misspelt one stops the start instead of leaving a wall unbuilt. Every message is one JSON
+The plan comes from the host over an inherited socket and is trusted. It is still read into exact fields. A missing
+or misspelt one then stops the start instead of leaving a wall unbuilt. Every message is one JSON
 line, written by our own processes: the guest never holds this socket.
 """
 
