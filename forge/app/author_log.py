@@ -33,11 +33,12 @@ def author_log(workspace: Workspace, event: Judged) -> Data:
     files = _submitted(workspace, run)
     if isinstance(said, str) and said.strip():
         found = excerpt(said, files=files, withheld=_withheld(event, report))
-    mend = None if found is not None and found.line is not None else _place(event, run, files)
+    error = None if found is None else found.untrusted_error
+    mend = None if found is not None and found.line is not None else _place(event, run, files, error)
     return {"log": None if found is None else found.document(), "mend": mend, "report": str(path)}
 
 
-def _place(event: Judged, run: RunState, files: dict[str, bytes]) -> Data | None:
+def _place(event: Judged, run: RunState, files: dict[str, bytes], untrusted_error: str | None) -> Data | None:
     """Return the line of a refused kernel with which to begin; None if it wasn't refused or the line isn't clear."""
     reason = event.reason if isinstance(event, CandidateRejected) else None
     if reason is None or reason.code == "BAD_SUBMISSION":  # the author's own tests say where
@@ -45,7 +46,8 @@ def _place(event: Judged, run: RunState, files: dict[str, bytes]) -> Data | None
     if run.submitted is None or run.task is None or "kernel.py" not in files:
         return None
     task, entry = run.task.event.task, run.submitted.event.files.entry_point
-    place = place_to_mend(files["kernel.py"], entry=entry or task.op, language=task.language, code=reason.code)
+    named = {"entry": entry or task.op, "language": task.language, "code": reason.code}
+    place = place_to_mend(files["kernel.py"], **named, untrusted_error=untrusted_error)
     return None if place is None else place.document()
 
 

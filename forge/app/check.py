@@ -13,6 +13,7 @@ from pathlib import Path
 
 from forge import __version__
 from forge.app.chosen_device import chosen_device
+from forge.app.guessed_kernel import defines, guessed_entry, guessed_language
 from forge.app.references import parse_function, read_source
 from forge.domain.candidate import CppBuild, CudaBuild, Metadata
 from forge.domain.device import Device
@@ -20,10 +21,9 @@ from forge.domain.digest import canonical
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.target import Target
-from forge.domain.task import LanguageName
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.domain.verdict import Accepted
-from forge.errors import EnvironmentUnfit, UsageError
+from forge.errors import EnvironmentUnfit
 from forge.executor.local import LocalExecutor, isolation, require_lab
 from forge.lab.examine import Examination
 from forge.lab.job import Job, Progress
@@ -32,7 +32,7 @@ from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.sources.mending import LineToMend, place_to_mend
-from forge.languages import LANGUAGES, Language, find_language
+from forge.languages import Language, find_language
 from forge.operations import find_operation
 from forge.operations.operation import Operation
 from forge.operations.own import make_known
@@ -112,7 +112,7 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
     mend = None
     if reason is not None and (log is None or log.line is None):
         named = {"entry": question.entry, "language": question.language.name, "code": reason.code}
-        mend = place_to_mend(question.kernel, **named)
+        mend = place_to_mend(question.kernel, **named, untrusted_error=log.untrusted_error if log else None)
     return CheckedFiles(
         operation=question.operation.name,
         entry_point=question.entry,
@@ -131,7 +131,7 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
 def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Comparison:
     kernel = read_source(request.kernel, what="kernel")
     tree = _parsed(kernel)
-    language = find_language(request.language or guessed_language(tree))
+    language = find_language(request.language or guessed_language(tree, kernel))
     device = chosen_device()
     here = capture_environment(forge_version=__version__, forge_commit=None, device=device).gpu
     gpu = request.gpu or _usual_target(language, here.slug if here else None)
@@ -195,8 +195,8 @@ def _job(question: _Comparison, wall: Isolation, *, dtype: DType) -> Job:
         op=question.operation.name,
         language=language.name,
         entry_point=question.entry,
-        cpp=CppBuild() if language.name == "cpp" and _constant(question.tree, CppBuild().source) else None,
-        cuda=CudaBuild() if language.name == "cuda" and _constant(question.tree, CudaBuild().source) else None,
+        cpp=CppBuild() if language.name == "cpp" and defines(question.tree, CppBuild().source) else None,
+        cuda=CudaBuild() if language.name == "cuda" and defines(question.tree, CudaBuild().source) else None,
     )
     return Job(
         operation=question.operation,
@@ -244,49 +244,3 @@ def _parsed(kernel: bytes) -> ast.Module:
             return ast.parse(kernel)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ast.Module(body=[], type_ignores=[])
-
-
-def guessed_language(tree: ast.Module) -> LanguageName:
-    """Return the language that a kernel's imports, constants and calls show; PyTorch if none is shown."""
-    if _constant(tree, CudaBuild().source):
-        return "cuda"
-    if _constant(tree, CppBuild().source):
-        return "cpp"
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call):
-            given = {word.arg for word in node.keywords}
-            if "cuda_sources" in given:
-                return "cuda"
-            if "cpp_sources" in given:
-                return "cpp"
-    imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
-    imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
-    packages = {name.partition(".")[0] for name in imported}
-    return next((name for name, one in LANGUAGES.items() if one.own_modules & packages), "torch")
-
-
-def guessed_entry(tree: ast.Module, wanted: Sequence[str]) -> str:
-    """Return the entry point: the first of the wanted names that the kernel defines, or its only public function."""
-    kinds = (ast.FunctionDef, ast.ClassDef)
-    defined = [node.name for node in tree.body if isinstance(node, kinds)]
-    for name in wanted:
-        if name in defined:
-            return name
-    functions = [
-        node.name
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_") and not node.decorator_list
-    ]
-    if len(functions) == 1 or not tree.body:
-        return functions[0] if functions else wanted[-1]
-    raise UsageError(
-        f"the kernel's entry point isn't clear: it defines {', '.join(defined[:8]) or 'nothing'}; expected "
-        f"{' or '.join(wanted)}, or --entry-point NAME"
-    )
-
-
-def _constant(tree: ast.Module, name: str) -> bool:
-    return any(
-        isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
-        for node in tree.body
-    )

@@ -13,19 +13,23 @@ MARK = "  candidate| "
 def show_log(log: Log | None, report: str | None) -> None:
     """Print the excerpt of a log, then the path of the whole report."""
     if log is not None:
-        _show_excerpt(log)
+        _show_excerpt(log, where="in the report" if report is not None else "left out")
     if report is not None:
         _line(f"report: {report}")
 
 
 def show_place(place: Log | None) -> None:
-    """Print the line of kernel.py with which to begin, where no log names one."""
-    if place is not None:
-        _line(f"{place['file']}:{place['line']}, which {place['does']}, is the place to begin:")
-        _line(f"{MARK}> {place['source']}")
+    """Print the line of kernel.py with which to begin, where no log names one, and the line that launches it."""
+    if place is None:
+        return
+    _line(f"{place['file']}:{place['line']}, which {place['does']}, is the place to begin:")
+    _line(f"{MARK}> {place['source']}")
+    if place["called_by"] is not None:
+        _line(f"{place['file']}:{place['called_by']['line']} calls it:")
+        _line(f"{MARK}> {place['called_by']['source']}")
 
 
-def _show_excerpt(log: Log) -> None:
+def _show_excerpt(log: Log, *, where: str) -> None:
     place = f"{log['file']}:{log['line']}: " if log["file"] and log["line"] else ""
     _line(f"{place}in the candidate's words, which are untrusted:")
     if log["source"]:
@@ -37,7 +41,8 @@ def _show_excerpt(log: Log) -> None:
     for line in log["untrusted_lines"]:
         _line(MARK + line)
     if log["lines_left_out"]:
-        _line(f"{log['lines_left_out']} more lines are in the report")
+        left_out = log["lines_left_out"]
+        _line(f"{left_out} more {'line is' if left_out == 1 else 'lines are'} {where}")
     if log["note"]:
         _line(f"note: {log['note']}")
 

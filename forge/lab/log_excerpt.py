@@ -36,6 +36,10 @@ _DIAGNOSTIC = re.compile(
 )
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]{0,80})(?:: (?P<said>.*))?$")
 _TRACEBACK = "Traceback (most recent call last):"
+_CAUSED = "The above exception was the direct cause of the following exception:"
+"""Line of Python between an exception and the one it caused. Triton's interpreter raises one for each of a kernel."""
+GUEST = "/stage/guest/"
+"""Folder of Forge's guest inside the sandbox. Frames in it tell an author nothing."""
 _KNOWN_TYPES = frozenset(
     name for name, value in vars(builtins).items() if isinstance(value, type) and issubclass(value, BaseException)
 )
@@ -81,21 +85,22 @@ def excerpt(untrusted_log: str, *, files: Mapping[str, bytes], withheld: bool) -
     lines = _of_the_candidate(untrusted_log[-MOST_BYTES:].splitlines())
     if not any(line.strip() for line in lines):
         return None
-    place = _place(lines, files)
-    file, line, error = place or (None, None, _last_said(lines))
+    told = _cause(lines)
+    place = _place(told, files)
+    file, line, error = place or (None, None, _last_said(told))
     source = _line_of(files, file, line)
     if withheld:
         known = error.partition(":")[0] if error else ""
         said = known if known in _KNOWN_TYPES else None
         return LogExcerpt(file=file, line=line, source=source, untrusted_error=said, withheld=True)
-    chosen, left_out = _chosen(lines)
+    chosen = _chosen(told)
     return LogExcerpt(
         file=file,
         line=line,
         source=source,
         untrusted_error=None if error is None else _shown(error),
         untrusted_lines=tuple(map(_shown, chosen)),
-        lines_left_out=left_out,
+        lines_left_out=len([line for line in lines if line.strip()]) - len(chosen),
     )
 
 
@@ -123,7 +128,28 @@ def _without_harness(block: Sequence[str]) -> list[str]:
         frame = _FRAME.match(line)
         if frame and _name(frame["path"]) in REQUIRED_FILES:
             return list(block[position:])
-    return list(block[1:])
+    return _outside_the_guest(block[1:])
+
+
+def _outside_the_guest(frames: Sequence[str]) -> list[str]:
+    """Return the frames that aren't the guest's, with the lines that show their source."""
+    kept: list[str] = []
+    inside = False
+    for line in frames:
+        frame = _FRAME.match(line)
+        inside = frame["path"].startswith(GUEST) if frame else inside
+        if not inside:
+            kept.append(line)
+    return kept
+
+
+def _cause(lines: Sequence[str]) -> Sequence[str]:
+    """Return the lines of the exception that caused the others, if a submitted file raised it; or all lines."""
+    end = next((position for position, line in enumerate(lines) if line == _CAUSED), None)
+    if end is None or any(map(_DIAGNOSTIC.match, lines)):
+        return lines
+    frames = [frame for line in lines[:end] if (frame := _FRAME.match(line))]
+    return lines[:end] if any(_name(frame["path"]) in REQUIRED_FILES for frame in frames) else lines
 
 
 def _place(lines: Sequence[str], files: Mapping[str, bytes]) -> tuple[str, int, str | None] | None:
@@ -181,14 +207,12 @@ def _line_of(files: Mapping[str, bytes], file: str | None, line: int | None) -> 
     return _shown(lines[line - 1].strip()) if 0 < line <= len(lines) else None
 
 
-def _chosen(lines: Sequence[str]) -> tuple[list[str], int]:
-    """Return the lines from the compiler's first error on, or the last lines; and how many are left out."""
+def _chosen(lines: Sequence[str]) -> list[str]:
+    """Return the lines from the compiler's first error on, or the last lines."""
     first = next((position for position, line in enumerate(lines) if _DIAGNOSTIC.match(line)), None)
-    whole = [line for line in lines if line.strip()]
     if first is not None:
-        whole = [line for line in lines[first:] if line.strip()][:MOST_LINES]
-    chosen = whole[-MOST_LINES:]
-    return chosen, len([line for line in lines if line.strip()]) - len(chosen)
+        return [line for line in lines[first:] if line.strip()][:MOST_LINES]
+    return [line for line in lines if line.strip()][-MOST_LINES:]
 
 
 def _shown(untrusted_line: str) -> str:

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from forge.app.check import guessed_entry, guessed_language
+from forge.app.guessed_kernel import guessed_entry, guessed_language
 from forge.cli.check_formats import written
 from tests.candidates import EXAMPLES
 from tests.cli.asking import ask
@@ -96,7 +96,7 @@ def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None
 def test_the_language_is_what_the_kernel_shows(kernel: str, language: str) -> None:
     import ast
 
-    assert guessed_language(ast.parse(kernel)) == language
+    assert guessed_language(ast.parse(kernel), kernel.encode()) == language
 
 
 def test_the_entry_point_is_the_wanted_name_or_the_only_function() -> None:

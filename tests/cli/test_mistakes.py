@@ -104,13 +104,69 @@ MISTAKES = {
         'extern "C"',
     ),
 }
+TRITON = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _silu_mul(gate, up, out, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = at < count
+    g = tl.load(gate + at, mask=inside, other=0.0)
+    u = tl.load(up + at, mask=inside, other=0.0)
+    tl.store(out + at, g / (1.0 + tl.exp(-g)) * u, mask=inside)
+
+
+def silu_mul(gate, up):
+    gate, up = gate.contiguous(), up.contiguous()
+    out = torch.empty_like(gate)
+    count = gate.numel()
+    if count:
+        _silu_mul[(triton.cdiv(count, 512),)](gate, up, out, count, BLOCK=512)
+    return out
+"""
+
+
+def in_triton(right: str, wrong: str) -> str:
+    assert right in TRITON
+    return TRITON.replace(right, wrong, 1)
+
+
+IN_TRITON = {
+    "a syntax error": (in_triton("at < count", "at <"), "COMPILE_ERROR", "inside = at <"),
+    "a missing import": (in_triton("import triton.language as tl\n", ""), "RUNTIME_ERROR", "tl.constexpr"),
+    "a typo in tl": (in_triton("tl.exp(-g)", "tl.expp(-g)"), "RUNTIME_ERROR", "tl.expp"),
+    "a wrong name": (in_triton("tl.load(up", "tl.load(upp"), "RUNTIME_ERROR", "upp + at"),
+    "a block that is no power of two": (in_triton("BLOCK=512", "BLOCK=500"), "RUNTIME_ERROR", "tl.arange"),
+    "a missing argument of the launch": (
+        in_triton("out, count, BLOCK=512", "out, BLOCK=512"),
+        "RUNTIME_ERROR",
+        "_silu",
+    ),
+    "a missing argument of the entry point": (
+        in_triton("def silu_mul(gate, up):", "def silu_mul(gate):"),
+        "RUNTIME_ERROR",
+        "def silu_mul(gate)",
+    ),
+    "a kernel that isn't launched": (
+        in_triton("        _silu_mul[(triton.cdiv(count, 512),)](gate, up, out, count, BLOCK=512)", "        pass"),
+        "FALLBACK",
+        "def silu_mul",
+    ),
+    "an element too few": (in_triton("at < count", "at < count - 1"), "INCORRECT_NUMERICAL", "tl.store"),
+    "a wrong element type": (in_triton("return out", "return out.half()"), "INCORRECT_DTYPE", "out.half()"),
+}
 PLACE = re.compile(r"^kernel\.py:(\d+)(?:: in|, which)[^\n]*\n  candidate\| > (.*)$", re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", MISTAKES)
+@pytest.mark.parametrize(
+    ("text", "code", "said"),
+    [*MISTAKES.values(), *IN_TRITON.values()],
+    ids=[*MISTAKES, *(f"{name} in Triton" for name in IN_TRITON)],
+)
 @pytest.mark.usefixtures("walls")
-def test_a_typical_mistake_is_refused_with_the_line_to_mend(name: str, tmp_path: Path) -> None:
-    text, code, said = MISTAKES[name]
+def test_a_typical_mistake_is_refused_with_the_line_to_mend(text: str, code: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(text)
     answer = ask("check", tmp_path / "kernel.py", "--op", "silu_mul", "--shape", "batch=4,hidden_size=256")
     assert answer.status == 1, answer
@@ -123,8 +179,30 @@ def test_a_typical_mistake_is_refused_with_the_line_to_mend(name: str, tmp_path:
     assert answer.last == f"try: forge explain {code}"
 
 
-def test_twenty_mistakes_are_asked() -> None:
-    assert len(MISTAKES) == 20
+def test_thirty_mistakes_are_asked() -> None:
+    assert len(MISTAKES) + len(IN_TRITON) == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "launch"),
+    [
+        (TRITON, "triton", "_silu_mul[(triton.cdiv(count, 512),)](gate, up, out, count, BLOCK=512)"),
+        (in_cpp(LOOP), "cpp", "_kernel(gate.data_ptr(), up.data_ptr(), out.data_ptr(), gate.numel())"),
+        (written(f"return {RIGHT}"), "torch", None),
+    ],
+    ids=["triton", "cpp", "torch"],
+)
+def test_a_wrong_value_also_names_the_line_that_launches(text: str, language: str, launch: str | None) -> None:
+    place = place_to_mend(text.encode(), entry="silu_mul", language=language, code="INCORRECT_NUMERICAL")
+    assert place is not None
+    assert (place.called_by and place.called_by.source) == launch
+
+
+def test_a_value_kept_between_calls_is_named_by_its_statement() -> None:
+    text = written("global OUT", "OUT = torch.empty_like(gate)", "return OUT")
+    place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="STATE_CARRIED")
+    assert place is not None
+    assert place.source == "global OUT"
 
 
 @pytest.mark.parametrize(

@@ -51,6 +51,53 @@ def test_an_exception_is_told_with_file_line_and_source_and_without_the_harness(
     assert 'File "kernel.py", line 5, in kernel' in text
 
 
+CHAINED = (
+    """Traceback (most recent call last):
+  File "/usr/lib/python3.11/site-packages/triton/runtime/interpreter.py", line 1511, in __call__
+    self.fn(**args)
+  File "/stage/candidate/kernel.py", line 5, in kernel
+    return x.view(3, 7)
+  File "/usr/lib/python3.11/site-packages/triton/language/semantic.py", line 623, in arange
+    raise ValueError("a power of 2")
+ValueError: a power of 2
+
+The above exception was the direct cause of the following exception:
+
+"""
+    + HARNESS
+    + """  File "/stage/candidate/kernel.py", line 1, in launch
+    import torch
+  File "/usr/lib/python3.11/site-packages/triton/runtime/interpreter.py", line 1515, in __call__
+    raise InterpreterError(repr(e)) from e
+triton.runtime.errors.InterpreterError: ValueError('a power of 2')
+"""
+)
+
+
+def test_of_a_chain_of_exceptions_the_one_that_caused_the_others_is_told() -> None:
+    said = found(CHAINED)
+    assert (said.line, said.untrusted_error) == (5, "ValueError: a power of 2")
+    assert not any("InterpreterError" in line for line in said.untrusted_lines)
+    assert said.lines_left_out == 6
+    withheld = found(CHAINED, withheld=True)
+    assert (withheld.line, withheld.untrusted_error) == (5, "ValueError")
+
+
+def test_a_chain_that_began_elsewhere_is_told_by_its_end() -> None:
+    elsewhere = CHAINED.replace("/stage/candidate/kernel.py", "/usr/lib/python3.11/site-packages/other.py", 1)
+    said = found(elsewhere)
+    assert (said.line, said.untrusted_error) == (
+        1,
+        "triton.runtime.errors.InterpreterError: ValueError('a power of 2')",
+    )
+
+
+def test_frames_of_the_guest_alone_leave_the_exception() -> None:
+    said = found(HARNESS + "TypeError: kernel() takes 0 positional arguments but 1 was given\n")
+    assert said.untrusted_lines == ("TypeError: kernel() takes 0 positional arguments but 1 was given",)
+    assert said.file is None
+
+
 def test_a_compilers_error_is_placed_in_kernel_py() -> None:
     said = found(GCC, CPP_FILES)
     assert (said.file, said.line) == ("kernel.py", 5)

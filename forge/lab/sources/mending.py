@@ -4,6 +4,7 @@ The host reads the source for it; nothing of the candidate runs. A hint is no fi
 """
 
 import ast
+import re
 import warnings
 from dataclasses import dataclass
 
@@ -11,9 +12,14 @@ from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
 """Reasons about a tensor's form, which the code in Python decides in every language."""
+ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
+UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
 SHOWN_COLUMNS = 200
 """Number of characters of the line that are shown, at most. Chosen; a refusal stays on a few lines."""
+
+_ARGUMENTS = re.compile(r"^TypeError: [\w.]+\(\) (?:takes|missing|got) ")
+"""Python's words for a call whose arguments don't fit the function's."""
 
 
 @dataclass(frozen=True)
@@ -23,13 +29,19 @@ class LineToMend:
     line: int
     source: str
     does: str
+    called_by: "LineToMend | None" = None
+    """The line of the entry point that launches what computes: its arguments and its grid may be what is wrong."""
 
     def document(self) -> dict[str, object]:
         """Return the place for a JSON document."""
-        return {"file": "kernel.py", "line": self.line, "source": self.source, "does": self.does}
+        called_by = None if self.called_by is None else {"line": self.called_by.line, "source": self.called_by.source}
+        place = {"file": "kernel.py", "line": self.line, "source": self.source, "does": self.does}
+        return {**place, "called_by": called_by}
 
 
-def place_to_mend(kernel: bytes, *, entry: str, language: str, code: str) -> LineToMend | None:
+def place_to_mend(
+    kernel: bytes, *, entry: str, language: str, code: str, untrusted_error: str | None = None
+) -> LineToMend | None:
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one."""
     text = kernel.decode(errors="replace")
     try:
@@ -42,10 +54,24 @@ def place_to_mend(kernel: bytes, *, entry: str, language: str, code: str) -> Lin
     function = _entry(module, entry)
     if function is None:
         return _place(text, 1, f"begins a file without {entry}")
+    return _in_function(text, function, code, untrusted_error) or _of_outputs(text, function, language, code)
+
+
+def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_error: str | None) -> LineToMend | None:
+    """Return the line of the entry point that the reason itself names; None if it names none."""
+    if code in UNCALLED:
+        return _place(text, function.lineno, "launches no kernel")
+    if untrusted_error is not None and _ARGUMENTS.match(untrusted_error) and function.name in untrusted_error:
+        return _place(text, function.lineno, "doesn't take the operation's arguments")
     nodes = _own_nodes(function)
-    loop = min((node.lineno for node in nodes if isinstance(node, ast.While)), default=None)
-    if code in ENDLESS and loop is not None:
-        return _place(text, loop, "is a loop")
+    if code in ABOUT_MEMORY:
+        return _first(text, nodes, (ast.Global, ast.Nonlocal), "keeps a value between calls")
+    return _first(text, nodes, (ast.While,), "is a loop") if code in ENDLESS else None
+
+
+def _of_outputs(text: str, function: ast.FunctionDef, language: str, code: str) -> LineToMend | None:
+    """Return the line that computes the outputs; of a wrong form, or where none shows, the one that returns them."""
+    nodes = _own_nodes(function)
     returns = [node.lineno for node in nodes if isinstance(node, ast.Return) and node.value is not None]
     if not returns:
         return _place(text, function.lineno, "is a function without a return value")
@@ -53,8 +79,12 @@ def place_to_mend(kernel: bytes, *, entry: str, language: str, code: str) -> Lin
     if marked is not None and code not in ABOUT_FORM:
         found = next((place for place, line in enumerate(text.splitlines(), 1) if marked in line), None)
         if found is not None:
-            return _place(text, found, "computes the outputs")
+            return _place(text, found, "computes the outputs", called_by=_launch(text, nodes))
     return _place(text, max(returns), "returns the outputs")
+
+
+def _first(text: str, nodes: list[ast.AST], kinds: tuple[type[ast.stmt], ...], does: str) -> LineToMend | None:
+    return _place(text, min((node.lineno for node in nodes if isinstance(node, kinds)), default=None), does)
 
 
 def _entry(module: ast.Module, entry: str) -> ast.FunctionDef | None:
@@ -80,9 +110,21 @@ def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
     return found
 
 
-def _place(text: str, line: int | None, does: str) -> LineToMend | None:
+def _launch(text: str, nodes: list[ast.AST]) -> LineToMend | None:
+    """Return the first call of `kernel[grid](...)`, or of a function that is given addresses."""
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
+    launches = [one.lineno for one in calls if isinstance(one.func, ast.Subscript) or any(map(_address, one.args))]
+    return _place(text, min(launches, default=None), "calls it")
+
+
+def _address(argument: ast.expr) -> bool:
+    named = argument.func if isinstance(argument, ast.Call) else None
+    return isinstance(named, ast.Attribute) and named.attr == "data_ptr"
+
+
+def _place(text: str, line: int | None, does: str, *, called_by: LineToMend | None = None) -> LineToMend | None:
     lines = text.splitlines()
     if line is None or not 1 <= line <= len(lines):
         return None
     shown = "".join(one if one.isprintable() else repr(one)[1:-1] for one in lines[line - 1].strip())
-    return LineToMend(line=line, source=shown[:SHOWN_COLUMNS], does=does)
+    return LineToMend(line=line, source=shown[:SHOWN_COLUMNS], does=does, called_by=called_by)
