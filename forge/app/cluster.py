@@ -47,5 +47,6 @@ def _report(place: RayAddress, policy: Policy) -> dict[str, object]:
         "torch": environment.torch,
         "compiler": environment.compiler,
         "isolation": site.isolation.level,
+        "node": environment.node,
         "host_sha256": environment.host_sha256,
     }

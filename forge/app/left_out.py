@@ -7,15 +7,13 @@ first: what rests on an event of such a machine isn't in them.
 import sqlite3
 from collections.abc import Iterator, Sequence
 
+from forge.domain.environment import NODE_DIGITS
 from forge.errors import UnknownName, UsageError
 from forge.events import EnvironmentCaptured
 from forge.ledger.store import Ledger
 from forge.projections.audit_views import VIEWS
 from forge.projections.latest_speedups import derive
 
-NODE_DIGITS = 12
-"""Number of characters of a machine's digest that its name has in an answer. They are 48 bits: a thousand machines
-have an equal name with a chance of 2e-9."""
 EVIDENCE = (
     "CandidateVerified", "CandidateRejected", "BenchmarkRecorded", "BenchmarkFailed", "ReplicationRecorded"
 )  # fmt: skip
@@ -33,26 +31,32 @@ ROWS = {
 
 
 def node_of(connection: sqlite3.Connection, ledger: Ledger, environment: str) -> str | None:
-    """Return the name of the machine behind an environment; None for one that isn't described."""
+    """Return the name of the node or machine behind an environment; None for one that isn't described."""
     place = connection.execute("SELECT seq FROM environments WHERE env_sha256 = ?", (environment,)).fetchone()
     described = None if place is None else next(ledger.read(after_seq=place[0] - 1, limit=1)).event
-    if not isinstance(described, EnvironmentCaptured):
-        return None
-    return described.environment.host_sha256[:NODE_DIGITS]
+    return described.environment.worker if isinstance(described, EnvironmentCaptured) else None
 
 
 def environments_of(ledger: Ledger, nodes: Sequence[str]) -> frozenset[str]:
-    """Return the environments of machines that are named by the beginnings of their digests; raise UnknownName."""
+    """Return the environments of nodes and machines that are named by beginnings; raise UnknownName.
+
+    A node is named by its name, a machine with all of its nodes by its digest.
+    """
     captured = (one.event for one in ledger.read(types=(EnvironmentCaptured.TYPE,)))
-    known = {one.env_sha256: one.environment.host_sha256 for one in captured if isinstance(one, EnvironmentCaptured)}
-    hosts = sorted(set(known.values()))
-    for untrusted in nodes:
-        meant = [host for host in hosts if untrusted and host.startswith(untrusted)]
-        if not meant:
-            raise UnknownName("machine", untrusted, [host[:NODE_DIGITS] for host in hosts])
-        if len(meant) > 1:
-            raise UsageError(f"machine {untrusted[:80]!r}: several begin so; expected more of its digest")
-    return frozenset(env for env, host in known.items() if host.startswith(tuple(nodes)))
+    described = [one for one in captured if isinstance(one, EnvironmentCaptured)]
+    known = {one.env_sha256: {one.environment.host_sha256, one.environment.node or ""} - {""} for one in described}
+    names = sorted(set().union(*known.values()))
+    meant = {untrusted: _named(untrusted, names) for untrusted in nodes}
+    return frozenset(env for env, own in known.items() if own & set(meant.values()))
+
+
+def _named(untrusted: str, names: Sequence[str]) -> str:
+    meant = [name for name in names if untrusted and name.startswith(untrusted)]
+    if not meant:
+        raise UnknownName("machine", untrusted, [name[:NODE_DIGITS] for name in names])
+    if len(meant) > 1:
+        raise UsageError(f"machine {untrusted[:80]!r}: several begin so; expected more of its digest")
+    return meant[0]
 
 
 def leave_out(connection: sqlite3.Connection, ledger: Ledger, environments: frozenset[str]) -> None:

@@ -4,7 +4,7 @@ import orjson
 
 from forge.app.author_log import author_log
 from forge.app.benchmark_answer import further_shape, timed
-from forge.app.phase_inputs import further_shapes_of
+from forge.app.phase_inputs import captured_environment, further_shapes_of
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.events import (
@@ -32,13 +32,16 @@ def phase_answer(event: Event, *, workspace: Workspace) -> Data:
             judged: Data = {"verdict": "rejected", "candidate": event.candidate, "simulated": event.simulated}
             judged["stage"] = event.stage
             shown: Data = {"counterexample": _counterexample(event, workspace)}
-            return judged | _seen(event) | shown | _reported(event, workspace) | author_log(workspace, event)
+            by = _worker(event.env_sha256, workspace)
+            return judged | _seen(event) | by | shown | _reported(event, workspace) | author_log(workspace, event)
         case CandidateVerified():
             passed: Data = {"verdict": "accepted", "candidate": event.candidate, "simulated": event.simulated}
             wall: Data = {"isolation": event.isolation.model_dump(mode="json")}
+            wall |= _worker(event.env_sha256, workspace)
             return passed | _seen(event) | wall | _reported(event, workspace) | author_log(workspace, event)
         case BenchmarkRecorded() | BenchmarkFailed():
-            return timed(event) | _further(event, workspace) | author_log(workspace, event)
+            by = _worker(event.env_sha256, workspace)
+            return timed(event) | by | _further(event, workspace) | author_log(workspace, event)
         case VerificationErrored() | BenchmarkErrored():
             reason = {"code": "INFRASTRUCTURE", "message": event.detail}
             return {"verdict": "inconclusive", "candidate": event.candidate, "reason": reason}
@@ -48,6 +51,11 @@ def phase_answer(event: Event, *, workspace: Workspace) -> Data:
             return {"verdict": "rejected", "kernel_id": None} | _seen(event)
         case _:
             raise AssertionError(f"{event.TYPE} is no phase's answer")
+
+
+def _worker(env_sha256: str | None, workspace: Workspace) -> Data:
+    """Return the name of the node whose answer this is; nothing for a refusal at submission."""
+    return {} if env_sha256 is None else {"node": captured_environment(workspace, env_sha256).worker}
 
 
 def _further(event: BenchmarkRecorded | BenchmarkFailed, workspace: Workspace) -> Data:

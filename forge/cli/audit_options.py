@@ -51,7 +51,7 @@ WithoutNode = Annotated[
     typer.Option(
         "--without-node",
         metavar="NODE",
-        help="Leave out what this machine judged and timed, by the beginning of its digest; may be repeated.",
+        help="Leave out what this node or machine judged and timed, by the beginning of its name; may be repeated.",
         show_default=False,
     ),
 ]

@@ -2,9 +2,15 @@
 
 from typing import Annotated
 
-from pydantic import Field
+from pydantic import Field, StringConstraints
 
-from forge.domain.digest import Digest, Value, digest_of
+from forge.domain.digest import Digest, Value, digest_of, is_unset
+
+NodeName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
+"""Name of a node: hexadecimal digits, so that a published ledger names no machine of a private network."""
+NODE_DIGITS = 12
+"""Number of characters of its name that an answer shows of a worker. They are 48 bits: a thousand workers have an
+equal one with a chance of 2e-9."""
 
 
 class GpuFacts(Value):
@@ -45,6 +51,14 @@ class Environment(Value):
     forge_commit: str | None
     host_sha256: Digest
     """Digest of the host's machine id. It tells two machines apart without naming them."""
+    node: NodeName | None = Field(default=None, exclude_if=is_unset)
+    """Name that the head gives the worker that answered, whatever the worker says of itself. It is Ray's id of the
+    node, or a digest of the ssh host. None: the head itself."""
+
+    @property
+    def worker(self) -> str:
+        """Beginning of the name of the node that answered, or of the machine's digest if that is the head."""
+        return (self.node or self.host_sha256)[:NODE_DIGITS]
 
     @property
     def env_sha256(self) -> Digest:

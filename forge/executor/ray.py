@@ -37,11 +37,18 @@ ANSWER_S = 10.0
 across the world takes under a second."""
 _CONNECTED_AS: list[str] = []
 """Address by which this process connected; Ray may name the same cluster by another address of its head node."""
-STRANGER = """
-import ray, sys
-ray.init(address=sys.argv[1], log_to_driver=False, logging_level="CRITICAL")
+REFUSED = 3
+"""Exit status of `STRANGER` if the cluster asks it for a token. Python itself ends with 0, 1 or 2."""
+STRANGER = f"""
+import sys
+from ray._raylet import GcsClient
+from ray.exceptions import AuthenticationError
+try:
+    GcsClient(address=sys.argv[1]).get_all_node_info(timeout=10)
+except AuthenticationError:
+    sys.exit({REFUSED})
 """
-"""Program that connects to a cluster without a token. It fails if the cluster asks for one."""
+"""Program that asks a cluster for its nodes without a token. `ray.init` would ask again for 20 s if it is refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,7 +123,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _takes_in_anyone(cluster: str) -> bool:
-    """Return whether a cluster takes in a program that has no token."""
+    """Return whether a cluster takes in a program without a token; raise RemoteFailed if that can't be found out."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("RAY_AUTH")}
     asked = [sys.executable, "-c", STRANGER, cluster]
     try:
@@ -124,12 +131,22 @@ def _takes_in_anyone(cluster: str) -> bool:
             asked,
             env={**environment, "RAY_AUTH_MODE": "disabled"},
             capture_output=True,
+            text=True,
             timeout=CONNECT_S,
             check=False,
         )
-    except subprocess.TimeoutExpired:
-        return False
+    except subprocess.TimeoutExpired as error:
+        raise _untold(cluster, f"no answer within {CONNECT_S:.0f} s") from error
+    if done.returncode not in (0, REFUSED):
+        raise _untold(cluster, (done.stderr.strip().splitlines() or ["no message"])[-1])
     return done.returncode == 0
+
+
+def _untold(cluster: str, why: str) -> RemoteFailed:
+    return RemoteFailed(
+        f"can't find out whether the Ray cluster at {cluster!r:.100} asks for a token: {why:.300}",
+        hint="ray status; this machine must be one of the cluster's nodes",
+    )
 
 
 def require_answer(cluster: str) -> None:
@@ -219,7 +236,7 @@ class RayConnection:
     """A connection to the Forge of one node."""
 
     def __init__(self, address: RayAddress, *, worker: type = NodeWorker) -> None:
-        self.name = str(address)
+        self.name, self.node = str(address), address.node
         self._address = address
         self._worker_class = worker
         self._ray: Any = None

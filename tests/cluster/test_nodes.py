@@ -184,6 +184,14 @@ def test_a_cluster_that_takes_in_anyone_is_refused() -> None:
         at.stdin.flush()
 
 
+def test_a_cluster_of_which_nothing_is_known_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "CONNECT_S", 3.0)
+    with pytest.raises(
+        RemoteFailed, match=r"can't find out whether the Ray cluster at '127.0.0.1:9' asks for a token"
+    ):
+        require_protected("127.0.0.1:9", [Node(id="a", host="192.0.2.7", gpus=0)], plain_network=True)
+
+
 @pytest.mark.usefixtures("places")
 def test_a_process_that_is_connected_to_one_cluster_asks_no_other() -> None:
     with pytest.raises(UsageError, match=r"connected to the Ray cluster at .*: expected that one"):

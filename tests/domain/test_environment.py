@@ -29,6 +29,7 @@ CHANGES: dict[str, tuple[Any, set[str]]] = {
     "forge_version": ("9", set()),
     "forge_commit": ("abc", set()),
     "host_sha256": (sha256(b"another host"), set()),
+    "node": ("a" * 56, set()),
 }
 
 
@@ -46,6 +47,11 @@ def test_a_field_changes_exactly_the_keys_that_depend_on_it(field: str) -> None:
     changed = Environment.model_validate({**HERE.model_dump(), field: value})
     differ = {name for name, key in keys(changed).items() if key != keys(HERE)[name]}
     assert differ == {"env_sha256", *wanted}
+
+
+def test_the_head_s_own_environment_is_written_as_before_nodes_had_names() -> None:
+    assert "node" not in HERE.model_dump()
+    assert (HERE.worker, HERE.model_copy(update={"node": "b" * 56}).worker) == (HERE.host_sha256[:12], "b" * 12)
 
 
 def test_a_patch_release_of_python_loads_the_same_builds() -> None:

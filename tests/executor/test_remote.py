@@ -145,7 +145,7 @@ def test_what_is_no_answer_is_one_clear_error(answers: bytes, then: str, said: s
 class Forging:
     """A machine that answers every call with one examination."""
 
-    name = "ssh://forging"
+    name, node = "ssh://forging", "f" * 12
 
     def __init__(self, examined: Examination) -> None:
         self._answer = Frame("answer", packed_answer("examine", examined))

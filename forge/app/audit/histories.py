@@ -34,7 +34,7 @@ OF_SLOT = "SELECT DISTINCT candidate FROM candidates WHERE {condition}"
 NOTES = (
     "withdrawn measurements are listed and say by which event; refused ones say why",
     "source: figures are those of the confirmation where one was made, else of the first measurement",
-    "node: the machine that measured, by the beginning of its digest; --without-node leaves a machine's evidence out",
+    "node: the worker that measured, by the beginning of its name; --without-node leaves its evidence out",
     COLD,
 )
 

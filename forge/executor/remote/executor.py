@@ -3,6 +3,7 @@
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, Protocol
 
 from pydantic import ValidationError
@@ -56,6 +57,8 @@ class Connection(Protocol):
 
     name: str
     """Address, as messages show it."""
+    node: str
+    """Name of the other machine in evidence; this side chooses it."""
 
     def hello(self) -> bytes:
         """Open the connection unless it is open, and return the other side's greeting."""
@@ -81,7 +84,10 @@ class RemoteExecutor:
         self._connection = connection
 
     def site(self, policy: Policy) -> Site:
-        """Describe the other machine; raise EnvironmentUnfit unless its judge is this machine's."""
+        """Describe the other machine, under the name that this one has for it.
+
+        Raises EnvironmentUnfit unless its judge is this machine's.
+        """
         site: Site = self._ask(AskSite(policy=policy))
         ours = gates_sha256(policy)
         if site.gates_sha256 != ours:
@@ -91,7 +97,7 @@ class RemoteExecutor:
                 "the same Forge on both",
                 hint="install the same version on both machines",
             )
-        return site
+        return replace(site, environment=site.environment.model_copy(update={"node": self._connection.node}))
 
     def calibrate(self) -> Ceilings:
         """Measure the highest rates of the other machine's device."""

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from urllib.parse import urlsplit
 
+from forge.domain.digest import sha256
 from forge.errors import RemoteFailed, UsageError
 from forge.executor.remote.frames import Frame, last_frame, read_frame, write_frame
 from forge.lab.job import Progress
@@ -45,7 +46,7 @@ class SshConnection:
     """A connection over the standard streams of a command, usually ssh."""
 
     def __init__(self, name: str, command: Sequence[str]) -> None:
-        self.name = name
+        self.name, self.node = name, sha256(f"forge node {urlsplit(name).hostname}".encode())
         self._command = command
         self._process: subprocess.Popen[bytes] | None = None
         self._greeting = b""
