@@ -33,7 +33,7 @@ from forge.ledger.crash_marker import Presence
 from forge.ledger.failures import storage_errors
 from forge.ledger.ids import uuid7
 from forge.ledger.runs.directory import RunDirectory
-from forge.ledger.signatures.checkpoints import DECISIVE, issue, require_not_shorter, sign_text, signing_state
+from forge.ledger.signatures.checkpoints import DECISIVE, issue, require_continued, sign_text, signing_state
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.store import Ledger
 from forge.ledger.writing import Appended
@@ -122,7 +122,7 @@ class Workspace:
         ledger = Ledger.open(path, now=now, new_id=new_id, read_only=read_only)
         try:
             keyring = Keyring(keys_folder(home), signing_state(ledger).name)
-            require_not_shorter(ledger, keyring)
+            require_continued(ledger, keyring)
             with storage_errors(path):
                 presence = None if read_only else Presence(ledger.path)
         except BaseException:

@@ -140,6 +140,44 @@ def test_a_backup_of_another_continuation_is_refused(promoted: Path, tmp_path: P
     assert "another continuation" in refused.error
 
 
+def test_two_copies_that_both_went_on_are_told_apart_by_a_note_of_one(
+    home: Path, elsewhere: Path, tmp_path: Path
+) -> None:
+    """Both have the key, and each is sound; nothing in either of them says that there is another."""
+    backup = copy_of(home, tmp_path / "backup", "--with-key")
+    for name in ("one", "other"):
+        assert ask("ledger", "restore", backup, tmp_path / name).status == 0
+        create_task(tmp_path / name)
+        assert ask("ledger", "export", tmp_path / f"{name}.bundle", "--home", tmp_path / name).status == 0
+        assert ledger_stands(tmp_path / name)
+    note = tmp_path / "one" / "kernel_registry" / "checkpoint"
+    against = ask("ledger", "verify", "--checkpoint", note, "--home", tmp_path / "other", "--json")
+    assert (against.status, against.document["checkpoint"]["verdict"]) == (1, "rewritten")
+    assert ask("ledger", "import", tmp_path / "one.bundle", "--home", elsewhere).status == 0
+    refused = ask("ledger", "import", tmp_path / "other.bundle", "--home", elsewhere)
+    assert refused.status == 1
+    assert "another continuation" in refused.error
+
+
+def test_an_older_copy_that_went_on_past_what_was_signed_opens_nowhere(home: Path, tmp_path: Path) -> None:
+    """It is longer than what the key signed, so its length alone doesn't give it away."""
+    aside = tmp_path / "aside"
+    shutil.copytree(home, aside)
+    for _ in range(3):
+        create_task(aside)
+    create_task(home)
+    assert ask("ledger", "checkpoint", "--home", home).status == 0
+    for path in home.glob("kernel_registry.db*"):
+        path.unlink()
+    shutil.copyfile(aside / "kernel_registry.db", home / "kernel_registry.db")
+    before = (home / "kernel_registry.db").read_bytes()
+    for command in (("run", "list"), ("kernel", "list"), ("ledger", "checkpoint"), ("ledger", "rebuild")):
+        refused = ask(*command, "--home", home)
+        assert (refused.status, "history was rewritten" in refused.error) == (1, True), command
+    assert (home / "kernel_registry.db").read_bytes() == before
+    assert ask("ledger", "verify", "--home", home).status == 1
+
+
 @pytest.mark.parametrize("command", ["backup", "restore"])
 def test_no_run_folder_is_copied_from_where_a_link_leads(command: str, home: Path, tmp_path: Path) -> None:
     secret = tmp_path / "secret"

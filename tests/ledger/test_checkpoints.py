@@ -17,7 +17,7 @@ from forge.ledger.signatures.checkpoints import (
     adopt,
     issue,
     newest_checkpoint,
-    require_not_shorter,
+    require_continued,
     rotate,
     signing_state,
 )
@@ -124,7 +124,7 @@ def test_a_ledger_that_is_shorter_than_what_was_signed_is_refused(
         for refused in (
             lambda: issue(ledger, keyring, actor=ADA),
             lambda: rotate(ledger, keyring, SEEDS[1], actor=ADA),
-            lambda: require_not_shorter(ledger, keyring),
+            lambda: require_continued(ledger, keyring),
         ):
             with pytest.raises(CheckpointRefused, match="5 events, 11 were signed"):
                 refused()
@@ -145,6 +145,8 @@ def test_another_history_of_the_same_length_is_refused(path: Path, keyring: Keyr
             before = ledger.head
             with pytest.raises(CheckpointRefused, match="rewritten"):
                 issue(ledger, keyring, actor=ADA)
+            with pytest.raises(CheckpointRefused, match="rewritten"):
+                require_continued(ledger, keyring)
             with pytest.raises(CheckpointRefused, match="rewritten"):
                 rotate(ledger, keyring, SEEDS[1], actor=ADA)
             assert ledger.head == before

@@ -13,7 +13,7 @@ from forge.ledger.audit.report import KeptCheckpoint
 from forge.ledger.audit.signatures import DECISIVE as AUDITED
 from forge.ledger.signatures.checkpoints import DECISIVE, adopt, issue, rotate, signing_state
 from forge.ledger.signatures.keyring import Keyring
-from forge.ledger.signatures.signing import SigningKey
+from forge.ledger.signatures.signing import SigningKey, checkpoint_text, signed_note
 from forge.proof.note import parse_key
 
 from .making import LEDGER_ID, examples, fill, open_ledger
@@ -182,3 +182,43 @@ def test_only_a_person_adopts_a_key(actor: str, path: Path) -> None:
 
 def test_the_auditor_and_the_signer_agree_on_what_is_decisive() -> None:
     assert sorted(name.strip(" '") for name in AUDITED.split(",")) == sorted(DECISIVE)
+
+
+def stolen_note(path: Path, size: int) -> bytes:
+    """What a thief of the first key signs: the root that the ledger really has at a size."""
+    with open_ledger(path) as ledger, ledger.tree() as tree:
+        text = checkpoint_text(NAME, size, tree.root(size))
+    return signed_note(text, (SigningKey(NAME, SEEDS[0]),)).encode()
+
+
+def test_a_key_that_was_replaced_vouches_for_nothing_after_that(path: Path, kept: bytes, keyring: Keyring) -> None:
+    """Its thief adds decisions behind the rotation, and signs them where no event records it."""
+    with open_ledger(path) as ledger:
+        rotate(ledger, keyring, SEEDS[1], actor=ADA)
+        size = issue(ledger, keyring, actor=ADA).size
+        ledger.append([examples()["RunSealed"]], actor=ADA, correlation_id="c")
+        end = ledger.head.seq
+    later = stolen_note(path, end)
+    for key in (OWNER, parse_key(SigningKey(NAME, SEEDS[1]).verifier)):
+        report = audit(path, key=key, checkpoint=later)
+        assert (report.ok, report.vouching and report.vouching.vouched_for) == (False, size)
+    report = audit(path, checkpoint=later)
+    assert (report.ok, report.checkpoint and report.checkpoint.verdict) == (False, "not_signed")
+    report = audit(path, kept=[KeptCheckpoint("kernel_registry/checkpoint", later, True)])
+    assert [one.what for one in report.problems] == ["kernel_registry/checkpoint"]
+    for earlier in (11, size - 2):
+        assert audit(path, checkpoint=stolen_note(path, earlier)).ok, "the key was in force then"
+
+
+def test_a_replaced_key_does_not_come_back(path: Path, kept: bytes, keyring: Keyring, tmp_path: Path) -> None:
+    """Its thief lets the ledger adopt it anew: those who trust it would believe the new end."""
+    theirs = Keyring(tmp_path / "eve", NAME)
+    with open_ledger(path) as ledger:
+        rotate(ledger, keyring, SEEDS[1], actor=ADA)
+        size = issue(ledger, keyring, actor=ADA).size
+        ledger.append([examples()["RunSealed"]], actor=ADA, correlation_id="c")
+        adopt(ledger, theirs, SEEDS[0], actor=ADA)
+    report = audit(path, key=OWNER)
+    assert [one.what for one in report.problems] == ["public_key", "vouched for"]
+    assert report.vouching is not None
+    assert report.vouching.vouched_for == size

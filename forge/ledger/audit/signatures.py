@@ -7,6 +7,7 @@ own.
 import base64
 import binascii
 import json
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -59,29 +60,54 @@ class Signatures:
 
     def vouched_for(self, key: VerifierKey, *, also: Iterable["GivenCheckpoint"]) -> int:
         """Return how many events the trusted key, or one that it leads to, signed here or in the notes `also`."""
-        trusted = self.led_to_by(key)
-        recorded = [use.last or 0 for use, named in zip(self.uses, self.keys, strict=True) if named in trusted]
-        return max([0, *recorded, *(note.size for note in also if note.is_signed_by(trusted))])
+        recorded = [self.uses[place].last or 0 for place in self._places_led_to_by(key)]
+        given = [note.size for note in also if note.is_signed_by(self.signers_of(note.size, key))]
+        return max([0, *recorded, *given])
 
-    def led_to_by(self, key: VerifierKey) -> list[VerifierKey]:
-        """Return the key, and each later key that one of these named as its successor."""
-        trusted = [key]
+    def signers_of(self, size: int, key: VerifierKey | None) -> list[VerifierKey]:
+        """Return the keys that may sign the first `size` events; with `key`, that key and those it leads to.
+
+        A key signs nothing that includes the event which names the next key: it was replaced there, and may be in
+        other hands since. The first checkpoint after a rotation is signed by the next key too.
+        """
+        if key is not None and key not in self.keys:
+            return [key]  # that the ledger doesn't name it is a problem of its own
+        places = self._places_led_to_by(key)
+        return [self.keys[place] for place in places if size < self._replaced_at(place)]
+
+    def led_to_by(self, key: VerifierKey | None) -> list[VerifierKey]:
+        """Return the key, and each later key that one of these named as its successor; without a key, all keys."""
+        if key is not None and key not in self.keys:
+            return [key]
+        return [self.keys[place] for place in self._places_led_to_by(key)]
+
+    def _places_led_to_by(self, key: VerifierKey | None) -> list[int]:
+        """Return the places of these keys among those that the ledger names."""
+        if key is None:
+            return list(range(len(self.keys)))
+        trusted = list[int]()
         for place, use in enumerate(self.uses):
-            if use.how == "rotated" and self.keys[place - 1] in trusted:
-                trusted.append(self.keys[place])
+            is_first = self.keys[place] == key and key not in self.keys[:place]
+            if is_first or (use.how == "rotated" and place - 1 in trusted):
+                trusted.append(place)
         return trusted
 
-    def _name(self, seq: int, key: VerifierKey, how: Naming) -> None:
+    def _replaced_at(self, place: int) -> float:
+        """Return the event that names the key after this one; infinity for the key in force."""
+        return self.uses[place + 1].seq if place + 1 < len(self.uses) else math.inf
+
+    def _name(self, seq: int, key: VerifierKey, how: Naming) -> list[AuditProblem]:
         vouched = how != "adopted" or not self.keys
+        known = key in self.keys
         self.keys.append(key)
         self.uses.append(KeyUse(str(key), seq, how, vouched, 0, None, None))
+        return [AuditProblem(seq, "public_key", "a key that wasn't in force before", str(key))] if known else []
 
     def _adopt(self, seq: int, payload: Mapping[str, object], how: Naming) -> list[AuditProblem]:
         key = self._key(payload)
         if key is None:
             return [AuditProblem(seq, "public_key", "an Ed25519 key in base64", str(payload.get("public_key")))]
-        self._name(seq, key, how)
-        return []
+        return self._name(seq, key, how)
 
     def _rotate(self, seq: int, payload: Mapping[str, object]) -> list[AuditProblem]:
         key = self._key(payload)
@@ -89,8 +115,8 @@ class Signatures:
             return [AuditProblem(seq, "LedgerKeyRotated", "a key, and one before it", str(payload.get("public_key")))]
         text = opened(parse_note(_note(payload)), self.keys[-1:])
         wanted = f"{_ROTATION}\n{self.name}\n{self.keys[-1]}\n{key}\n"
-        self._name(seq, key, "rotated" if text == wanted else "adopted")
-        return [] if text == wanted else [AuditProblem(seq, "LedgerKeyRotated", wanted, text)]
+        found = self._name(seq, key, "rotated" if text == wanted else "adopted")
+        return found if text == wanted else [*found, AuditProblem(seq, "LedgerKeyRotated", wanted, text)]
 
     def _checkpoint(self, seq: int, payload: Mapping[str, object], roots: Mapping[int, bytes]) -> list[AuditProblem]:
         checkpoint = parse_checkpoint(opened(parse_note(_note(payload)), self.keys[-1:]))
@@ -147,7 +173,7 @@ class GivenCheckpoint:
 
         `key` is trusted instead of the keys that the ledger names. `whole` means that the ledger was read to its end.
         """
-        keys = signatures.keys if key is None else signatures.led_to_by(key)
+        keys = signatures.led_to_by(key)
         verdict: Verdict = "consistent"
         if not signatures.name or (not whole and self.size > events):
             verdict = "unreadable"
@@ -161,6 +187,8 @@ class GivenCheckpoint:
             verdict = "truncated"
         elif root != self._untrusted.root:
             verdict = "rewritten"
+        elif not self.is_signed_by(signatures.signers_of(self.size, key)):
+            verdict = "not_signed"  # its signer had been replaced by then
         return CheckpointVerdict(verdict, self._untrusted.origin, self.size, self._untrusted.root.hex())
 
     def is_signed_by(self, keys: Sequence[VerifierKey]) -> bool:

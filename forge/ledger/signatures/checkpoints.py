@@ -152,11 +152,15 @@ def sign_text(ledger: Ledger, keyring: Keyring, text: str) -> str | None:
         return None
 
 
-def require_not_shorter(ledger: Ledger, keyring: Keyring) -> None:
-    """Raise CheckpointRefused if the ledger has fewer events than were signed: it was cut off or is an older copy."""
+def require_continued(ledger: Ledger, keyring: Keyring) -> None:
+    """Raise CheckpointRefused unless the ledger is what was signed last, or its continuation.
+
+    It was cut off, is an older copy, went on from an older copy, or was rewritten.
+    """
     last = keyring.last
     if last is not None:
-        _require_reaches(ledger.head.seq, last)
+        with ledger.tree() as tree:
+            require_extension(tree, last)
 
 
 def _issue(ledger: Ledger, keyring: Keyring, keys: tuple[SigningKey, ...], *, actor: str) -> CheckpointPublished:
