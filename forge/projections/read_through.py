@@ -32,6 +32,7 @@ from forge.ledger.replay import Line
 from forge.ledger.statements import COLUMNS, SELECT_ALL, SELECT_HEAD, SELECT_META
 from forge.ledger.writing import Head
 from forge.projections import TAKERS, runs
+from forge.projections.altered_documents import PublishedDocuments
 from forge.projections.altered_tables import altered_tables
 from forge.projections.earlier_rows import contradictions
 from forge.projections.fold import Position
@@ -58,16 +59,17 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
     """Return what the readers of a ledger would refuse, in the order of the rows: up to a thousand, unless `full`.
 
     The list is empty if the audit `after` found rows that don't follow from each other. Raises EnvironmentUnfit if
-    the ledger can't be read here. `full` also compares `history.db` beside the ledger with the folds.
+    the ledger can't be read here. `full` also compares what is published beside the ledger with the folds.
     """
     found: list[AuditProblem] = []
     if not _are_sound(after):
         return found
+    published = PublishedDocuments(path.parent / REGISTRY) if full else None
     try:
         with closing(connect_to_read(path, timeout_s=30)) as connection, closing(create(Path(":memory:"))) as tables:
             connection.execute("BEGIN")
             rows, state = _Rows(connection, path), State(tables)
-            for problem in _refusals(rows, state):
+            for problem in _refusals(rows, state, tables, published):
                 found.append(problem)
                 if len(found) >= PROBLEM_LIMIT and not full:
                     break
@@ -75,6 +77,7 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
                 state.flush()
                 head = Position(rows.ledger_id, rows.head.seq, rows.head.event_hash)
                 found += altered_tables(path.parent / REGISTRY, tables, head)
+            found += published.unsigned(after.keys) if published else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
         found.append(AuditProblem(None, "database", "rows that readers can read", str(error)[:_SHOWN]))
     return found
@@ -88,7 +91,9 @@ def _are_sound(report: AuditReport) -> bool:
     )
 
 
-def _refusals(rows: "_Rows", state: State) -> Iterator[AuditProblem]:
+def _refusals(
+    rows: "_Rows", state: State, tables: sqlite3.Connection, published: PublishedDocuments | None
+) -> Iterator[AuditProblem]:
     all_runs, whole = runs.EMPTY.copied(), True
     all_sessions = SessionsRead()
     before: StoredRow | None = None
@@ -107,6 +112,9 @@ def _refusals(rows: "_Rows", state: State) -> Iterator[AuditProblem]:
         if whole:
             for complaint in _fold(event, row, rows, state, all_runs, all_sessions):
                 yield _problem(row.seq, "what the event stands on", complaint)
+            if published is not None and published.is_due(row.seq) and state.changed is not None:
+                state.flush()
+                yield from published.problems(tables, rows.position(row), rows.position(state.changed))
 
 
 def _problem(seq: int, what: str, complaint: str) -> AuditProblem:
@@ -234,6 +242,10 @@ class _Rows:
     def stored(self) -> Iterator[StoredRow]:
         """Yield every row in order."""
         return map(StoredRow._make, self._connection.execute(SELECT_ALL))
+
+    def position(self, row: StoredRow | Line) -> Position:
+        """Return the position of a row."""
+        return Position(self.ledger_id, row.seq, row.event_hash.hex())
 
     def contradictions(self, row: StoredRow, before: StoredRow | None) -> Iterator[tuple[str, str]]:
         """Yield column and complaint for each statement about earlier rows that the writer wouldn't have made."""

@@ -14,6 +14,7 @@ from typing import Any
 from forge.ledger.audit.described import DescribedOperations
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.offered import further_shape, offered
+from forge.ledger.audit.published_kernels import kernel_problems
 from forge.ledger.audit.published_models import PublishedModels
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import counted_measurement, speedup_over
@@ -85,7 +86,9 @@ class Published:
             except _MALFORMED_ERRORS as error:
                 found.append(AuditProblem(None, f"published {name}", "a document of its form", repr(error)[:200]))
         found += self._models.problems()
-        return found + [problem for kernel_id in sorted(self._promoted) for problem in self._of_files(kernel_id)]
+        for kernel_id, (seq, promotion) in sorted(self._promoted.items()):
+            found += kernel_problems(self._folder / "kernels" / kernel_id, seq, promotion)
+        return found
 
     def _take(self, seq: int, kind: bytes, event: Document) -> None:
         match kind:
@@ -253,17 +256,6 @@ class Published:
             held = self._held.get(kernel_id, seq + 1)
             expected = offered(event, self._recorded_at[event["benchmark_seq"]], held if held <= seq else None)
             yield from _named(promoted_seq, f"published {name}: {kernel_id}", differences(expected, kernel, ""))
-
-    def _of_files(self, kernel_id: str) -> Iterator[AuditProblem]:
-        """Check that the files of a published kernel are those that its promotion names."""
-        seq, event = self._promoted[kernel_id]
-        folder = self._folder / "kernels" / kernel_id
-        if folder.is_dir():
-            for file in event["files"]:
-                content = _content(folder / file["path"])
-                found = "missing" if content is None else hashlib.sha256(content).hexdigest()
-                if found != file["sha256"]:
-                    yield AuditProblem(seq, f"published kernels/{kernel_id}/{file['path']}", file["sha256"], found)
 
 
 def _kernels(name: str, document: Document) -> Iterator[Document]:

@@ -2,10 +2,11 @@
 
 from tests.ledger.edits.appended import APPENDED
 from tests.ledger.edits.copy import Edit
-from tests.ledger.edits.files import BLOBS, PUBLISHED, RUNS
+from tests.ledger.edits.files import BLOBS, RUNS
 from tests.ledger.edits.forms import APPENDED_FORMS, STORED_FORMS
 from tests.ledger.edits.histories import REWRITES, SIGNATURES, SWAPPED, TRUNCATION
 from tests.ledger.edits.pages import PAGES
+from tests.ledger.edits.published import PUBLISHED
 from tests.ledger.edits.rows import ROWS
 from tests.ledger.edits.schema import SCHEMA
 
