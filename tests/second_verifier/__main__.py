@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import numbers_again
+import promotions_again
 import signatures
 from canonical import canonical
 
@@ -55,6 +56,7 @@ def main(home):
     counts["blobs"] = blobs(home, events, faults)
     counts["runs"], counts["files"] = runs(home, events, faults)
     counts["digests"] = digests(events, faults)
+    counts["decisions"] = promotions_again.check(events, faults, digest_of)
     counts["benchmarks"], counts["promotions"] = numbers_again.check(home, events, faults)
     return {"counts": counts, "faults": faults, "head": leaves[-1].hex(), "modules": sorted(sys.modules)}
 
@@ -63,12 +65,16 @@ def sha256(content):
     return hashlib.sha256(content).hexdigest()
 
 
+def digest_of(value):
+    return sha256(canonical(value))
+
+
 def chain(home, faults):
     """Every row follows from the one before; the events, and their hashes as leaves."""
     database = sqlite3.connect(f"file:{home}/kernel_registry.db?mode=ro&immutable=1", uri=True)
     ledger_id, origin = database.execute("SELECT ledger_id, origin FROM ledger_meta").fetchone()
     head = hashlib.sha256(b"forge.ledger.v1\n" + ledger_id.encode()).digest()
-    events, leaves, streams = [], [], {}
+    events, leaves, streams, time = [], [], {}, ""
     for values in database.execute(f"SELECT {', '.join(COLUMNS)} FROM event ORDER BY seq"):
         row = dict(zip(COLUMNS, values, strict=True))
         payload, found = row.pop("payload"), row.pop("event_hash")
@@ -78,7 +84,9 @@ def chain(home, faults):
             and row["stream_version"] == streams[row["stream"]]
             and hashlib.sha256(payload.encode()).digest() == row["payload_sha256"]
             and row["prev_hash"] == head
+            and row["recorded_at"] >= time
         )
+        time = row["recorded_at"]
         for name in ("payload_sha256", "prev_hash"):
             row[name] = row[name].hex()
         head = hashlib.sha256(b"\x00" + canonical(row)).digest()
@@ -112,10 +120,13 @@ def notes(home, events, leaves, faults):
     """Each recorded checkpoint is signed by the key in force, over the root at its size; so is the published one."""
     opened = events[0][2]
     name = "".join("-" if one.isspace() or one == "+" else one for one in f"{opened['origin']}/{opened['ledger_id']}")
-    key, count = None, 0
+    key, earlier, count = None, set(), 0
     for seq, kind, event in events:
         if kind in ("LedgerOpened", "LedgerKeyAdopted", "LedgerKeyRotated") and event.get("public_key"):
             key = base64.b64decode(event["public_key"])
+            if key in earlier:
+                faults.append([seq, "public_key", "a key that wasn't in force before", event["public_key"]])
+            earlier.add(key)
         elif kind == "CheckpointPublished":
             count += 1
             size = event["size"]
