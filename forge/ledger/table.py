@@ -10,7 +10,7 @@ from sqlmodel import Field, SQLModel
 
 
 class LedgerTables(SQLModel, registry=registry()):
-    """Base of the ledger's tables; it keeps their metadata apart from that of the projections."""
+    """Base of the ledger's tables, with metadata of their own."""
 
 
 class LedgerMetaRow(LedgerTables, table=True):

@@ -1,7 +1,6 @@
-"""Reads the tables of `history.db` from `schema.sql`.
+"""Reads the tables of `history.db` from `schema.sql`, without its comments.
 
-They are written out there. Compiling them from `tables.py` would make each command that publishes load SQLModel. A
-test compares the file with those declarations.
+They stand there in SQL, since a command that publishes should load neither SQLModel nor a compiler of declarations.
 """
 
 import re
@@ -27,7 +26,7 @@ class Table(NamedTuple):
 @cache
 def creations(what: str) -> tuple[str, ...]:
     """Return the statements that create every TABLE, or every INDEX."""
-    written = FILE.read_text(encoding="utf-8")
+    written = re.sub(r"^ *--.*\n", "", FILE.read_text(encoding="utf-8"), flags=re.MULTILINE)
     return tuple(re.findall(rf"^CREATE {what} .*?(?=;$)", written, re.DOTALL | re.MULTILINE))
 
 
