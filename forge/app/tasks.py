@@ -14,7 +14,7 @@ from forge.events import RunStarted, TaskCreated
 from forge.executor.local import lab_is_installed
 from forge.lab.admission.mutants import admit
 from forge.languages import find_language
-from forge.ledger.runs.directory import run_id as make_run_id
+from forge.ledger.runs.names import run_id as make_run_id
 from forge.operations import find_operation
 from forge.pipeline.create import TaskRequest, create
 

@@ -28,7 +28,7 @@ UNREAD_S = 60.0
 connects again."""
 
 
-class Connection(H11Protocol):
+class TimedConnection(H11Protocol):
     """A connection with a time for the head of each request, and a time for a reader that takes nothing."""
 
     most = MOST_CONNECTIONS

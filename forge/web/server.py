@@ -13,7 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 
 from forge.errors import UsageError
-from forge.web.connections import Connection, room_for_connections
+from forge.web.connections import TimedConnection, room_for_connections
 
 PORT = 8791
 """Port that the server listens on unless another is named. Chosen; it is above 1023, so that a user without rights
@@ -55,7 +55,7 @@ def serve(app: FastAPI, listening: socket.socket, *, ready: Callable[[], None]) 
         log_level="warning",
         access_log=False,
         server_header=False,
-        http=Connection,
+        http=TimedConnection,
         proxy_headers=False,  # else a caller on this machine could name another address as its own
         ws="none",
         lifespan="on",
@@ -63,7 +63,7 @@ def serve(app: FastAPI, listening: socket.socket, *, ready: Callable[[], None]) 
         timeout_graceful_shutdown=GRACE_S,
         h11_max_incomplete_event_size=LARGEST_HEAD,
     )
-    Connection.most = room_for_connections()
+    TimedConnection.most = room_for_connections()
     ready()
     uvicorn.Server(config).run(sockets=[listening])
 

@@ -15,7 +15,7 @@ import orjson
 
 from forge.app.desk import history
 from forge.app.desk.desk import Desk
-from forge.app.desk.rates import Places
+from forge.app.desk.rates import LongAnswers
 from forge.app.tokens import READER, Caller
 from forge.errors import ForgeError, RequestRefused
 
@@ -36,7 +36,7 @@ class Stream:
     """Tells all clients of one server of new events."""
 
     desk: Desk
-    clients: Places = field(default_factory=Places)
+    clients: LongAnswers = field(default_factory=LongAnswers)
     _kept: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=KEPT_EVENTS))
     _head: int = 0
     _grown: asyncio.Event = field(default_factory=asyncio.Event)

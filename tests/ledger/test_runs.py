@@ -13,7 +13,8 @@ import pytest
 from forge.domain.digest import sha256
 from forge.errors import IntegrityError, RunNotFound
 from forge.ledger.blobs import BlobStore
-from forge.ledger.runs.directory import RunDirectory, RunProblem, check, open_runs, run_id
+from forge.ledger.runs.directory import RunDirectory, RunProblem, check, open_runs
+from forge.ledger.runs.names import run_id
 
 RUN_ID = "20260301T120000_rmsnorm_h200_0a1b2c"
 FILES = {

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from forge.web import connections
-from forge.web.connections import Connection, room_for_connections
+from forge.web.connections import TimedConnection, room_for_connections
 from tests.web.serving import Served
 from tests.web.test_hard import connected
 
@@ -40,7 +40,7 @@ async def listening(ended: asyncio.Event) -> AsyncIterator[int]:
         ended.set()
 
     made = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, http=Connection, lifespan="off", log_level="critical"))
+    server = uvicorn.Server(uvicorn.Config(app, http=TimedConnection, lifespan="off", log_level="critical"))
     serving = asyncio.create_task(server.serve(sockets=[made]))
     try:
         yield made.getsockname()[1]
@@ -81,7 +81,7 @@ def refusal(raw: bytes) -> tuple[int, dict[str, Any]]:
 
 
 def test_a_connection_that_is_one_too_many_is_told_to_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Connection, "most", 3)
+    monkeypatch.setattr(TimedConnection, "most", 3)
 
     short = b"GET /short HTTP/1.1\r\nHost: localhost\r\n\r\n"
 

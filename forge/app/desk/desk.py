@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
-from forge.app.desk.rates import Places, Rate
+from forge.app.desk.rates import LongAnswers, Rate
 from forge.app.desk.refused_calls import LACKING_RIGHTS, RefusedCalls
 from forge.app.desk.view import View
 from forge.app.refusals import record_refusal
@@ -36,7 +36,7 @@ class Desk:
         """What a check of the ledger found; None if it found nothing. While there is damage nothing is written."""
         self.last_check: dict[str, object] | None = None
         """Report of the last check of the ledger; None before the first."""
-        self.waiting = Places()
+        self.waiting = LongAnswers()
         """Callers that wait for a run, by a tool."""
         self.checks = 0
         """Number of checks of the ledger that have ended."""

@@ -22,7 +22,7 @@ MOST_OF_ONE = 32
 
 
 @dataclass
-class Places:
+class LongAnswers:
     """Long answers that are open: of callers without a token together, and of each token."""
 
     _taken: Counter[str] = field(default_factory=Counter)

@@ -5,11 +5,9 @@ the manifest in the folder is checked and returned. The ledger names the manifes
 """
 
 import os
-import re
 import stat
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +19,7 @@ from forge.ledger.blobs import READ_ONLY, BlobStore
 from forge.ledger.durable import PART_PREFIX, fsync_all, fsync_folder, make_folder, write_whole
 from forge.ledger.failures import storage_errors
 from forge.ledger.runs.manifest import MANIFEST, Manifest, ManifestFile, NotRegular, require_inside, walk
-from forge.ledger.runs.names import OPEN_PREFIX
+from forge.ledger.runs.names import OPEN_PREFIX, is_run_id, require_run_id
 
 CANDIDATE = "candidate/"
 """Folder, in a run's directory, of the submitted files; it holds nothing else."""
@@ -35,9 +33,6 @@ OPEN_FILE = 0o644
 """Mode of a file in an open run."""
 SEAL_AGAIN = "forge ledger recover"
 """Command that seals the runs that have ended."""
-RUN_ID = r"[0-9]{8}T[0-9]{6}_[a-z][a-z0-9_]{0,63}_[a-z0-9]{1,40}_[0-9a-f]{6}"
-"""Pattern of a run id; `run_id` says what its parts are."""
-_RUN_ID = re.compile(RUN_ID)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,26 +53,19 @@ class RunProblem:
     kind: Literal["missing", "unknown", "mismatch", "not_regular"]
 
 
-def run_id(now: datetime, op: str, gpu: str, random_hex: str) -> str:
-    """Return `<yyyymmddTHHMMSS>_<op>_<gpu>_<6 hex>`, in UTC; raise IntegrityError if a part is invalid."""
-    if now.tzinfo is None:
-        raise IntegrityError(f"the clock gave {now!r}: expected a time with its zone")
-    return _require_run_id(f"{now.astimezone(UTC):%Y%m%dT%H%M%S}_{op}_{gpu}_{random_hex}")
-
-
 def open_runs(root: Path) -> list[str]:
     """Return the runs below `root` that were begun and neither sealed nor cleared away, oldest first."""
     if not root.is_dir():
         return []
     names = (entry.name.removeprefix(OPEN_PREFIX) for entry in root.glob(f"{OPEN_PREFIX}*"))
-    return sorted(name for name in names if _RUN_ID.fullmatch(name))
+    return sorted(name for name in names if is_run_id(name))
 
 
 class RunDirectory:
     """One run's directory below `root` (`forge_runs`)."""
 
     def __init__(self, root: Path, run_id: str) -> None:
-        self.run_id = _require_run_id(run_id)
+        self.run_id = require_run_id(run_id)
         self.root = root
         self.open_path = root / f"{OPEN_PREFIX}{run_id}"
         self.sealed_path = root / run_id
@@ -303,9 +291,3 @@ def make_read_only(root: Path) -> None:
         for name in names:
             os.chmod(Path(folder, name), READ_ONLY, follow_symlinks=False)
         os.chmod(folder, SEALED_FOLDER)
-
-
-def _require_run_id(text: str) -> str:
-    if not _RUN_ID.fullmatch(text):
-        raise IntegrityError(f"bad run id {text!r}: expected <yyyymmddTHHMMSS>_<operation>_<gpu>_<6 hex digits>")
-    return text
