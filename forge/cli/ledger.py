@@ -7,7 +7,7 @@ import typer
 
 from forge.cli import ledger_copies, ledger_key
 from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
-from forge.cli.lists import show_events
+from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say, show_facts
@@ -74,7 +74,10 @@ def _signed(key: Data) -> str:
 
 @app.command()
 def log(
-    after: Annotated[int, typer.Option(help="Start after this sequence number.", min=0, max=MOST_EVENTS)] = 0,
+    after: Annotated[
+        int | None,
+        typer.Option(help="Start after this sequence number.", min=0, max=MOST_EVENTS, show_default=False),
+    ] = None,
     limit: Annotated[
         int | None, typer.Option(help="Largest number of events.", min=1, max=MOST_EVENTS, show_default=False)
     ] = None,
@@ -89,7 +92,7 @@ def log(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Show events in order, the oldest first.
+    """Show events in order, the oldest first. A table has the newest 50, unless an option says which.
 
     Example: forge ledger log --type KernelPromoted --last 20
     """
@@ -98,11 +101,13 @@ def log(
     with open_workspace(home) as workspace:
         types = tuple(of_type) if of_type else None
         events: list[dict[str, Any]] = recorded_events(
-            workspace, after_seq=after, limit=limit, types=types
+            workspace, after_seq=after or 0, limit=limit, types=types
         )  # Any: JSON
     events = events if last is None else events[-last:]
     if as_json:
         emit_json(events)
+    elif all(one is None for one in (after, limit, last, of_type)):
+        show_newest_events(events[-NEWEST_EVENTS:])
     else:
         show_events(events)
 

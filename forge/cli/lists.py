@@ -1,13 +1,17 @@
 """Prints the lists of runs, tasks and kernels, with what was asked of them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from forge.cli.document import emit_document
 from forge.cli.kernel_summary import resident_interval
-from forge.cli.output import SIMULATED, emit_json, emit_table, shape_text, short
+from forge.cli.output import SIMULATED, emit_json, emit_table, say, shape_text, short
+from forge.cli.suggest import suggest
 from forge.errors import UnknownName
 
+NEWEST_EVENTS = 50
+"""Number of events that a table shows if no option says which. Chosen; they fill one screen or two."""
 Document = dict[str, Any]  # Any: a JSON document
 Key = Callable[[Document], Any]  # Any: what a column is ordered by
 
@@ -154,6 +158,20 @@ def _resident(entry: Document) -> str:
     """Return the speedup with operands in the cache; a dash if it wasn't measured."""
     found = resident_interval(entry)
     return "-" if found is None else f"{found['ratio']:.3f}x"
+
+
+def show_run(summary: Document, *, with_hint: bool = True) -> None:
+    """Print a run's state; of a refused one also the command that shows what its compiler or its process said."""
+    emit_document("Run", {**summary, "state": state_text(summary)})
+    if with_hint and summary.get("reason"):
+        suggest("try", f"forge run show {summary['run_id']} --log")
+
+
+def show_newest_events(events: Sequence[Document]) -> None:
+    """Print the newest events, and say how to see older ones."""
+    show_events(events)
+    if events and events[0]["seq"] > 1:
+        say(f"these are the newest {len(events)} events: --last N shows more of them, --after 0 all")
 
 
 def show_events(events: Iterable[Document]) -> None:

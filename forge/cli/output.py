@@ -69,7 +69,9 @@ def show_facts(document: Mapping[str, object], title: str, *, as_json: bool) -> 
     if as_json:
         emit_json(document)
     else:
-        emit_table(title, ("", ""), [(name, value) for name, value in document.items() if value is not None])
+        from forge.cli.document import emit_document
+
+        emit_document(title, document)
 
 
 def painter(stream: "TextIO") -> Painter:

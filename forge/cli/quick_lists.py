@@ -94,14 +94,19 @@ def _kernel(found: "AtHead", given: Given, kernel_id: str | None) -> bool:
 
 
 def _events(found: "AtHead", given: Given, _: str | None) -> bool:
-    if JSON in given or not is_number(given.get("--last", "")):
+    if JSON in given or not is_number(given.get("--last", "1")):
         return False
-    from forge.cli.lists import show_events
+    from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
 
-    events = found.newest_events(int(given["--last"]))
-    if events is not None:
+    last = int(given["--last"]) if "--last" in given else None
+    events = found.newest_events(last or NEWEST_EVENTS)
+    if events is None:
+        return False
+    if last is None:
+        show_newest_events(events)
+    else:
         show_events(events)
-    return events is not None
+    return True
 
 
 def _run(found: "AtHead", given: Given, name: str | None) -> bool:
@@ -113,10 +118,9 @@ def _run(found: "AtHead", given: Given, name: str | None) -> bool:
 
         emit_json(run)
     else:
-        from forge.cli.document import emit_document
-        from forge.cli.lists import state_text
+        from forge.cli.lists import show_run
 
-        emit_document("Run", {**run, "state": state_text(run)})
+        show_run(run)
     return True
 
 

@@ -135,7 +135,7 @@ def _show(found: Document) -> None:
     columns = (
         "",
         "GPUs",
-        "in",
+        "weights",
         "backend",
         "first token ms",
         "token ms",
@@ -145,7 +145,7 @@ def _show(found: Document) -> None:
         "score",
         "basis",
     )
-    title = f"{found['model_name']}, {found['workload']}, by {found['priority']}"
+    title = f"{found['model_name']}, {found['workload']}, priority: {found['priority']}"
     if found["plans"]:
         emit_table(title, columns, [_row(plan) for plan in found["plans"]])
     kernels = {one["kernel_id"]: one for plan in found["plans"] for one in plan["kernel_optimizations"]}

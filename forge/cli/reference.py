@@ -45,7 +45,7 @@ def create_from_reference(
         if not (yes or _confirmed(as_json=as_json)):
             if as_json:
                 emit_json({"task_id": None, "run_id": None, "prompt_path": None, "inferred": document})
-            say("nothing was frozen: confirm with yes, or give --yes")
+            say("nothing was saved: answer yes, or add --yes, to create the task")
             suggest("try", f"forge task create --reference {path} --yes, with the other options as they are")
             raise typer.Exit(1)
         opened = freeze_reference(workspace, found)
@@ -86,12 +86,13 @@ def _confirmed(*, as_json: bool) -> bool:
 def _show(document: dict[str, object]) -> None:
     """Print one line for each operand, weight and result, then the facts about the whole task."""
     arguments, weights, results = (_listed(document, key) for key in ("arguments", "weights", "results"))
-    rows = [_argument(one) for one in arguments]
+    dtype = str(document["dtype"])
+    rows = [_argument(one, dtype) for one in arguments]
     near = "near the model's initial values"
-    rows += [("weight", ", ".join(map(str, _names(one))), _form(one), near) for one in weights]
-    rows += [("result", "", _form(one), _error(one)) for one in results]
+    rows += [("weight", ", ".join(map(str, _names(one))), _form(one, dtype), near) for one in weights]
+    rows += [("result", "", _form(one, dtype), _error(one)) for one in results]
     emit_table("Inferred", ("", "name", "form", "values"), rows)
-    held_out, dtype = document["held_out"], document["dtype"]
+    held_out = document["held_out"]
     others = f"{held_out} others held out" if held_out else "none: it runs only at its own sizes"
     axes = _listed(document, "axes") if "axes" in document else []
     admission = document["admission"]
@@ -120,28 +121,28 @@ def _names(weight: dict[str, object]) -> list[object]:
     return names
 
 
-def _argument(one: dict[str, object]) -> tuple[object, ...]:
+def _argument(one: dict[str, object], dtype: str) -> tuple[object, ...]:
     if "literal" in one:
         return "constant", one["name"], "", one["literal"]
     drawn = one["drawn"]
     assert isinstance(drawn, dict)
     values = ", ".join(f"{key} {value}" for key, value in drawn.items() if key != "family")
     by = {"file": "by get_inputs()", "planted": "by get_inputs()"}.get(str(one.get("source")), "as declared")
-    return "operand", one["name"], _form(one), f"{drawn['family']}: {values}; {by}"
+    return "operand", one["name"], _form(one, dtype), f"{drawn['family']}: {values}; {by}"
 
 
-def _form(one: dict[str, object]) -> str:
+def _form(one: dict[str, object], dtype: str) -> str:
     sizes = one["sizes"]
     assert isinstance(sizes, list)
     varied = one.get("varied", [])
     assert isinstance(varied, list)
-    batched = ", the first the batch" if one.get("batched") else ""
-    batched += "".join(f", size {dim} is {axis}" for dim, axis in varied)
-    return f"{one['element'] or 'the task type'}[{', '.join(map(str, sizes))}]{batched}"
+    batched = ", axis 0 is the batch" if one.get("batched") else ""
+    batched += "".join(f", axis {dim} is {axis}" for dim, axis in varied)
+    return f"{one['element'] or dtype}[{', '.join(map(str, sizes))}]{batched}"
 
 
 def _error(one: dict[str, object]) -> str:
-    return "right or wrong" if one["element"] else f"the reference's own error {one['error']:.3g} of its size"
+    return "right or wrong" if one["element"] else f"the reference's own relative error is {one['error']:.3g}"
 
 
 class Advance(Protocol):

@@ -4,10 +4,9 @@ from typing import Annotated, Any
 
 import typer
 
-from forge.cli.candidate_log import show_log
-from forge.cli.document import emit_document
+from forge.cli.candidate_log import show_log, show_place
 from forge.cli.list_options import Limit, Sort
-from forge.cli.lists import Asked, show_runs, state_text
+from forge.cli.lists import Asked, show_run, show_runs
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json, Run
 from forge.cli.output import emit_json, emit_table, say
@@ -81,11 +80,14 @@ def show(
         said: dict[str, Any] = run_log(workspace, state)  # Any: a JSON document
         summary = run_summary(state)
     if as_json:
-        emit_json({**summary, "report": said["report"]} | ({"log": said["log"]} if with_log else {}))
+        emit_json(
+            {**summary, "report": said["report"]} | ({"log": said["log"], "mend": said["mend"]} if with_log else {})
+        )
         return
-    emit_document("Run", {**summary, "state": state_text(summary), "report": said["report"]})
+    show_run({**summary, "report": said["report"]}, with_hint=not with_log)
     if with_log:
         show_log(said["log"], None)
+        show_place(said["mend"])
         if said["log"] is None:
             say("there is no log: nothing was said, or nothing has failed")
 

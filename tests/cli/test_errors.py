@@ -96,6 +96,9 @@ def test_a_failed_build_is_told_with_the_compilers_words(home: Path, tmp_path: P
     report = json.loads(Path(found["report"]).read_text())
     assert report["log_withheld"] is False
     assert f"report: {found['report']}" in shown.out
+    named = ask("run", "show", "last", "--home", home)
+    assert named.last.startswith("try: forge run show ")
+    assert " --log" in named.last
     again = ask("run", "show", "last", "--log", "--home", home)
     assert [line for line in again.out.splitlines() if line.startswith(MARK)] == told
     document = ask("run", "show", "last", "--log", "--home", home, "--json").document

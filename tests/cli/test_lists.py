@@ -93,6 +93,22 @@ def test_the_newest_events_can_be_asked_for(home: Path) -> None:
     assert newest == every[-3:]
 
 
+def test_a_table_of_events_has_the_newest_ones_and_says_so(home: Path) -> None:
+    whole = ask("ledger", "log", "--home", home, "--after", "0").out.splitlines()
+    newest = ask("ledger", "log", "--home", home)
+    assert newest.out.splitlines()[-50:] == whole[-50:]
+    assert len(newest.out.splitlines()) < 60 < len(whole)
+    assert "these are the newest 50 events" in newest.err
+    assert len(ask("ledger", "log", "--home", home, "--json").document) > 50
+
+
+def test_facts_of_a_proof_are_written_for_people(home: Path, tmp_path: Path) -> None:
+    kernel = ask("kernel", "list", "--home", home, "--json").document[0]["kernel_id"]
+    answer = ask("ledger", "prove", kernel, "--home", home, "--out", tmp_path / "proof")
+    assert "False" not in answer.out
+    assert "[" not in answer.out
+
+
 def test_a_ledgers_file_is_no_workspace_and_its_folder_is_named(home: Path) -> None:
     answer = ask("run", "list", "--home", home / "kernel_registry.db")
     assert answer.status == 2

@@ -65,6 +65,7 @@ def whole(home: Path, *arguments: str) -> str:
         *(("task", "list"), ("task", "list", "--op", "softmax"), ("kernel", "list", "--sort", "-speedup")),
         *(("kernel", "list", "--json", "--limit", "3"), ("kernel", "list", "--status", "active", "--gpu", "h200")),
         *(("run", "list", "--task", "triton_softmax", "--limit=2"), ("ledger", "log", "--last", "20")),
+        *(("ledger", "log"), ("run", "show", "r1"), ("run", "show", "last", "--json")),
     ],
 )
 def test_the_shipped_registry_is_listed_alike(shipped: Path, arguments: Sequence[str]) -> None:
@@ -163,7 +164,11 @@ def test_nothing_unusual_is_answered_quickly(empty: Path) -> None:
             ("kernel", "show"),
         ),
         *(("run", "list", "--state", "nonsense\x1b"), ("run",), ("run", "list", "--sort", "")),
-        *(("ledger", "log"), ("ledger", "log", "--last", "101"), ("ledger", "log", "--last", "5", "--json")),
+        *(
+            ("ledger", "log", "--last", "101"),
+            ("ledger", "log", "--last", "5", "--json"),
+            ("ledger", "log", "--json"),
+        ),
     ):
         assert quick(empty, *arguments) is None, arguments
     assert quick(empty / "nowhere", "run", "list") is None

@@ -95,7 +95,7 @@ def _machines_here() -> dict[str, Named]:
 def _elsewhere(kernel: Named, machine: Named | None) -> list[str]:
     """Return how the machine of the evidence differs from the current one."""
     if machine is None:
-        return [f"no {kernel['gpu']} there to compare with"]
+        return [f"no environment recorded for {kernel['gpu']}"]
     if machine["perf_key"] == kernel["perf_key"]:
         return []
     differ = [

@@ -32,7 +32,7 @@ GROWN_BYTES_A_CALL = 512
 since a slow candidate makes few of them."""
 LEAST_GROWN_BYTES = 2**16
 """Growth in bytes of a series below which nothing is said, however few its calls: 16 pages."""
-THRESHOLD = f"less than {GROWN_BYTES_A_CALL} bytes more a call in {WINDOWS} rows of calls"
+THRESHOLD = f"less than {GROWN_BYTES_A_CALL} bytes more a call in {WINDOWS} batches of calls"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -90,11 +90,11 @@ def _series(kernel: LoadedKernel, case: Case, calls: int) -> int | Failed:
 
 
 def _compared(calls: int, grown: list[int]) -> Finding:
-    said = f"{', '.join(f'{more / 2**20:+.1f}' for more in grown)} MiB after rows of {calls} calls"
+    said = f"{', '.join(f'{more / 2**20:+.1f}' for more in grown)} MiB after batches of {calls} calls"
     if not _grew(grown, calls):
         return Passed(observed=said, threshold=THRESHOLD)
     each = sum(grown) // (len(grown) * calls)
-    message = f"its process holds more and more after rows of {calls} calls: about {each} bytes for each"
+    message = f"its process holds more and more after batches of {calls} calls: about {each} bytes for each"
     return Failed(reason=Reason(code="RESOURCE_ABUSE", message=message), observed=said, threshold=THRESHOLD)
 
 

@@ -19,7 +19,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         checked = kernel.check([question])
         if isinstance(checked, Failed):
             return checked
-    return Passed(observed=f"{len(questions)} related questions answered afresh", threshold="every answer fresh")
+    return Passed(observed=f"{len(questions)} related inputs, no cached answer", threshold="every answer fresh")
 
 
 REPLAY = Gate(name="replay", examine=examine, runs_early=True)

@@ -84,7 +84,7 @@ def infer(
     On a GPU, if `place` is one, the reference answers there, and its operands may take an eighth of its memory.
     """
     keep_freed_memory()
-    progress("described in a sandbox")
+    progress("running it in a sandbox")
     description = describe(question, seed=SEED, policy=policy, isolation=isolation, threads=processors())
     contract = contract_of(question, description, seed=SEED)
     require_places(question, contract)

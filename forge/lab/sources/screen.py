@@ -65,7 +65,7 @@ def examine_sources(
     if language.decorated and seen.launches_no_kernel:
         message = f"{entry_point} launches no kernel: none of kernel.py's triton.jit functions can be reached from it"
         return ScreenedSources(_failed("FALLBACK", message), seen.findings)
-    observed = f"{language.name}, entry point {entry_point}, {_count(seen.findings)} worth a look"
+    observed = f"{language.name}, entry point {entry_point}, {_count(seen.findings)}"
     return ScreenedSources(Passed(observed=observed, threshold=_THRESHOLD), seen.findings)
 
 
@@ -108,7 +108,7 @@ def _forbidden(found: SourceFinding, language: str) -> Failed:
 
 def _count(findings: tuple[SourceFinding, ...]) -> str:
     places = sum(1 + one.further for one in findings)
-    return f"{places} place{'' if places == 1 else 's'}"
+    return f"{places} suspicious place{'' if places == 1 else 's'}" if places else "no suspicious code found"
 
 
 def source_text(kernel: str, name: str) -> str | None:
