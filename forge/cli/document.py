@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from forge.cli.output import emit_table, shape_text
+from forge.cli.output import emit_json, emit_table, shape_text
 
 INTERVAL = frozenset({"ratio", "low", "high"})
 """Fields of a speedup with its interval, which is printed as one fact."""
@@ -21,6 +21,14 @@ def emit_document(title: str, document: Mapping[str, object]) -> None:
     for name, items in lists:
         columns = list(dict.fromkeys(key for item in items for key in item))
         emit_table(name, columns, [[fact_text(item.get(key)) for key in columns] for item in items])
+
+
+def show_facts(document: Mapping[str, object], title: str, *, as_json: bool) -> None:
+    """Print a flat document as JSON, or as a table of the facts that it has."""
+    if as_json:
+        emit_json(document)
+    else:
+        emit_document(title, document)
 
 
 def _leaves(name: str, value: object) -> Iterator[tuple[str, object]]:

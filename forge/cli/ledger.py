@@ -7,10 +7,11 @@ import typer
 
 from forge.cli import ledger_copies, ledger_key
 from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
+from forge.cli.document import show_facts
 from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
-from forge.cli.output import emit_json, emit_table, say, show_facts
+from forge.cli.output import emit_json, emit_table, say
 from forge.cli.signed import say_unvouched
 from forge.cli.suggest import suggest
 

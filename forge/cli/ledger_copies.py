@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from forge.cli.confirming import DryRun, say_dry_run
+from forge.cli.document import show_facts
 from forge.cli.opening import open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
-from forge.cli.output import emit_json, emit_table, say, show_facts
+from forge.cli.output import emit_json, emit_table, say
 from forge.cli.progress import reporting
 from forge.cli.signed import NEW_KEY
 from forge.cli.suggest import suggest

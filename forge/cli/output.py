@@ -2,7 +2,7 @@
 
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from forge.cli.colour import Painter
 
@@ -62,16 +62,6 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
     limit, cell_limit = (terminal_width(), None) if watched else (None, WIDEST_CELL)
     lines = table_lines([visible(column) for column in columns], cells, paint, limit=limit, cell_limit=cell_limit)
     sys.stdout.write("".join(f"{line}\n" for line in ([paint.heading(visible(title))] if title else []) + lines))
-
-
-def show_facts(document: Mapping[str, object], title: str, *, as_json: bool) -> None:
-    """Print a flat document as JSON, or as a table of the facts that it has."""
-    if as_json:
-        emit_json(document)
-    else:
-        from forge.cli.document import emit_document
-
-        emit_document(title, document)
 
 
 def painter(stream: "TextIO") -> Painter:
