@@ -22,6 +22,7 @@ from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.contenders.present import PresentContender
 from forge.lab.device.health import require_health
+from forge.lab.device.room import lacks_memory, require_room
 from forge.lab.examine import Examination, examine, examine_build
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress, processors
@@ -103,8 +104,23 @@ class LocalExecutor:
             return measure_ceilings(self._device)
 
     def examine(self, job: Job, *, progress: Progress) -> Examination:
-        """Judge a candidate while no measurement runs on the device; check a GPU's health afterwards."""
-        with turn(self._lock_of(job), alone=False, progress=progress), answered(job) as asked:
+        """Judge a candidate while no measurement runs on the device.
+
+        One that lacks a GPU's memory beside others is judged anew while no other job of Forge runs there. Raise
+        EnvironmentUnfit if it then lacks what another program holds.
+        """
+        examined = self._examined(job, alone=False, progress=progress)
+        if job.gpu is None or not lacks_memory(examined.verdict):
+            return examined
+        progress("the GPU's memory ran out: judged anew while no other job runs there")
+        examined = self._examined(job, alone=True, progress=progress)
+        if lacks_memory(examined.verdict):
+            require_room(job.gpu)
+        return examined
+
+    def _examined(self, job: Job, *, alone: bool, progress: Progress) -> Examination:
+        """Judge a candidate in its turn, and check a GPU's health afterwards."""
+        with turn(self._lock_of(job), alone=alone, progress=progress), answered(job) as asked:
             examined = examine(asked, progress=progress)
             if job.gpu is not None:
                 require_health(job.gpu)

@@ -3,6 +3,7 @@
 import gc
 import importlib
 import json
+import mmap
 import sys
 import traceback
 
@@ -56,9 +57,9 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     except module.OtherStateError as other:
         print(other, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.OTHER_STATE)
-    except BaseException:  # noqa: BLE001 (whatever an import raises, it is the candidate's)
+    except BaseException as error:  # noqa: BLE001 (whatever an import raises, it is the candidate's)
         traceback.print_exc()
-        channel.reply(0, wire.LOAD_FAILED)
+        channel.reply(0, wire.OUT_OF_MEMORY if memory.ran_out(error) else wire.LOAD_FAILED)
     return None
 
 
@@ -82,8 +83,7 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
             _choose(arena, command.body)
         else:
             served = None  # frees the device's memory first
-            served = _Served(arena, run.lay_out(arena, command.body, device))
-            channel.reply(0, wire.DONE)
+            served = _laid_out(arena, command.body, device)
         gc.collect(0)
 
 
@@ -103,6 +103,22 @@ class _Served:
         self._clock.time(function, command)  # type: ignore[attr-defined]  # imported late, see _serve
 
 
+def _laid_out(arena: mmap.mmap, body: dict[str, object], device: str) -> _Served | None:
+    """Lay out operands and reply; other guests of the device may have left too little of its memory."""
+    from . import run
+
+    try:
+        memory.give_unused_memory_back(device)
+        served = _Served(arena, run.lay_out(arena, body, device))
+    except BaseException as error:
+        if not memory.ran_out(error):
+            raise
+        channel.reply(0, wire.OUT_OF_MEMORY)
+        return None
+    channel.reply(0, wire.DONE)
+    return served
+
+
 def _capture(functions: list[load.Function], served: _Served, body: dict[str, object]) -> None:
     from pathlib import Path
 
@@ -114,9 +130,9 @@ def _capture(functions: list[load.Function], served: _Served, body: dict[str, ob
         directory = Path(str(body["candidate_directory"]))
         files = capture.capture(functions[0], inputs, tuple(scalars), directory)
         channel.reply(0, wire.DONE, completed=capture.hand_over(served.arena, files))  # type: ignore[arg-type]  # imported late, see _serve
-    except BaseException:  # noqa: BLE001 (the candidate's code ran again: whatever it raises is its own)
+    except BaseException as error:  # noqa: BLE001 (the candidate's code ran again: whatever it raises is its own)
         traceback.print_exc()
-        channel.reply(0, wire.RAISED)
+        channel.reply(0, wire.OUT_OF_MEMORY if memory.ran_out(error) else wire.RAISED)
 
 
 def _choose(arena: object, body: dict[str, object]) -> None:

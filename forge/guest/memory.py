@@ -1,7 +1,9 @@
-"""Runs beside hostile code. Sets what C's allocator fills memory with, and recognises exceptions for lack of memory.
+"""Runs beside hostile code. Sets what C's allocator fills memory with, recognises exceptions for lack of memory, and gives
+memory back.
 
 Source: torch's c10/core/impl/alloc_cpu.cpp ("can't allocate memory", "not enough memory"), its CUDA allocator ("out
-of memory"), and Linux's own words for errno 12 ("Cannot allocate memory").
+of memory"), Linux's own words for errno 12 ("Cannot allocate memory"), and the status that cuBLAS, cuDNN and cuSOLVER
+return (CUBLAS_STATUS_ALLOC_FAILED and its like).
 """
 
 import ctypes
@@ -9,8 +11,17 @@ import ctypes
 _MALLOPT = getattr(ctypes.CDLL(None), "mallopt", None)
 _M_PERTURB = -6
 """Parameter of glibc's `mallopt` (malloc.h) for the byte with which new and freed memory is filled."""
-_OUT_OF_MEMORY_WORDS = ("not enough memory", "out of memory", "can't allocate memory", "Cannot allocate memory")
+_OUT_OF_MEMORY_WORDS = (
+    "not enough memory",
+    "out of memory",
+    "can't allocate memory",
+    "Cannot allocate memory",
+    "_STATUS_ALLOC_FAILED",
+)
 """Words in messages of exceptions for lack of memory."""
+MOST_KEPT_BYTES = 2**30
+"""Most memory of a device that torch keeps unused between two layouts, in bytes. Chosen; most calls take less, and
+taking memory anew costs milliseconds."""
 
 
 def fill_with(byte: int) -> None:
@@ -34,3 +45,11 @@ def ran_out(error: BaseException) -> bool:
     except BaseException:  # noqa: BLE001 (a candidate's exception may raise anything)
         return False
     return any(words in text for words in _OUT_OF_MEMORY_WORDS)
+
+
+def give_unused_memory_back(device: str) -> None:
+    """Return a device's memory that torch keeps unused, if it is much: other guests of the device may need it."""
+    import torch
+
+    if device == "cuda" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > MOST_KEPT_BYTES:
+        torch.cuda.empty_cache()

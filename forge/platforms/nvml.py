@@ -7,7 +7,7 @@ mask bits: NVIDIA, NVML API reference, "Device Queries" and `nvmlClocksEventReas
 import os
 from collections.abc import Callable, Container
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from forge.domain.device import SLOWDOWN_REASONS, Device, DeviceState, SlowdownReason
 
@@ -18,9 +18,26 @@ TICKS_PER_S = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 """Unit of the times in /proc/stat, in ticks for each second."""
 
 
+class DeviceMemory(NamedTuple):
+    """A device's memory in bytes: what is in use, and what it has."""
+
+    used_bytes: int
+    total_bytes: int
+
+
 def sample(device: Device) -> DeviceState | None:
     """Return the current state of a device and of its host; None if NVML isn't available."""
     return _asked(lambda nvml: _sample(nvml, nvml.nvmlDeviceGetHandleByUUID(device.uuid)))
+
+
+def memory_of(device: Device) -> DeviceMemory | None:
+    """Return how much of a device's memory is in use, by all programs together."""
+
+    def asked(nvml: Any) -> DeviceMemory:  # Any: NVML's binding has no types
+        found = nvml.nvmlDeviceGetMemoryInfo(nvml.nvmlDeviceGetHandleByUUID(device.uuid))
+        return DeviceMemory(used_bytes=found.used, total_bytes=found.total)
+
+    return _asked(asked)
 
 
 def device_bytes(pids: Container[int]) -> int:

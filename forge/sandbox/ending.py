@@ -25,9 +25,10 @@ class Exit:
     """Limit that ended it: of the tree's memory, of the machine's, or of the tree's work."""
 
     @property
-    def by_the_clock(self) -> bool:
-        """Whether wall time alone ended it, which a busy machine may also cause."""
-        return not self.flooded and (self.excess in ("still", "waited") or (self.timed_out and self.excess is None))
+    def from_load(self) -> bool:
+        """Whether other work on the machine may have ended it: wall time ran out, or the machine's memory."""
+        shared = self.excess in ("still", "waited", "machine") or (self.timed_out and self.excess is None)
+        return not self.flooded and shared
 
 
 def exit_of(

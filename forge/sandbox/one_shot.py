@@ -49,6 +49,6 @@ def _answer(channel: Channel, body: Mapping[str, object], *, limits: Limits) -> 
         ended, log = channel.end(), channel.guest.log()
         if ended is None:
             return Refused(CLOSED, log)
-        return Refused(exit_reason(ended, limits), log, by_the_clock=ended.by_the_clock)
+        return Refused(exit_reason(ended, limits), log, from_load=ended.from_load)
     answer = parse_reply(untrusted, call_id=0, elapsed_ns=0, calls=None)
     return replace(answer, log=channel.guest.log()) if isinstance(answer, Refused) else answer

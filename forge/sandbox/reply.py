@@ -31,8 +31,8 @@ class Refused:
     log: str = ""
     signal: int | None = None
     """Signal that ended the guest's process, if one did."""
-    by_the_clock: bool = False
-    """Whether wall time ran out, which a busy machine may also cause."""
+    from_load: bool = False
+    """Whether other work on the machine may be the cause: wall time ran out, or the machine's memory."""
     raised: bool = False
     """Whether the guest says that the call raised an exception; the process goes on."""
 

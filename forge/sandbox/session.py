@@ -268,7 +268,7 @@ class Session:
         if stopped and self._stopping_s <= MOST_STOPPING_S:
             return None
         reason = Reason(code="RESOURCE_ABUSE", message="the guest can't be stopped")
-        return Refused(reason, self._guest.log(), by_the_clock=took_s <= LONG_STOP_S)
+        return Refused(reason, self._guest.log(), from_load=took_s <= LONG_STOP_S)
 
     def _early(self) -> Refused:
         if not self._channel.untrusted_reply():
@@ -279,20 +279,20 @@ class Session:
     def _late(self) -> Refused:
         self._guest.kill()
         reason = Reason(code="TIMEOUT", message=f"no reply within {self._patience_s:g} s")
-        return Refused(reason, self._guest.log(), by_the_clock=True)
+        return Refused(reason, self._guest.log(), from_load=True)
 
     def _gone(self) -> Refused:
         ended = self._channel.end()
         if ended is None:
             self._guest.kill()
             return Refused(CLOSED, self._guest.log())
-        reason, by_the_clock = exit_reason(ended, self._limits), ended.by_the_clock
-        return Refused(reason, self._guest.log(), signal=ended.signal, by_the_clock=by_the_clock)
+        reason, from_load = exit_reason(ended, self._limits), ended.from_load
+        return Refused(reason, self._guest.log(), signal=ended.signal, from_load=from_load)
 
 
 def _unstarted(refused: Refused) -> Refused:
     """Return tampering, and what only the clock ended; raise EnvironmentUnfit for any other end of a start."""
-    if refused.by_the_clock or refused.reason.code == "TAMPERING":
+    if refused.from_load or refused.reason.code == "TAMPERING":
         return refused
     said = refused.log.strip().rpartition("\n")[2][:300]
     raise EnvironmentUnfit(

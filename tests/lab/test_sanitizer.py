@@ -50,6 +50,13 @@ def test_an_honest_kernel_went_through_every_tool_on_the_device(dtype: str) -> N
     assert "past 2^31 bytes, right around the boundary" in observed["sizes"]
 
 
+def test_a_lack_of_the_devices_memory_is_no_access_outside() -> None:
+    lacking = '========= Program hit cudaErrorMemoryAllocation (error 2) due to "out of memory" on a call.\n'
+    assert compute.refusal("memcheck", lacking).reason.code == "OUT_OF_MEMORY"
+    assert compute.refusal("memcheck", MEMCHECK + lacking).reason.code == "OUT_OF_BOUNDS"
+    assert compute.refusal("racecheck", "no report").reason.code == "NON_DETERMINISTIC"
+
+
 def test_the_first_report_is_what_is_told() -> None:
     assert compute.report(MEMCHECK) == "Invalid __global__ read of size 4 bytes"
     assert compute.report(BY_NAME["adds_to_what_was_there"]["log_tail"]) == (

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.sandbox.ending import exit_of
 from forge.sandbox.memory import Excess, Watched, _field_bytes, _text, held_bytes
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/proc/meminfo"), reason="the watch reads /proc")
@@ -59,6 +60,12 @@ def test_what_a_tree_holds_is_seen_by_whoever_started_it(tree: subprocess.Popen[
 def test_a_machine_that_runs_out_is_seen_whoever_takes_it() -> None:
     assert seen(1 << 60, reserve=1.0) == "machine"
     assert seen(1 << 60, reserve=0.0) is None
+
+
+@pytest.mark.parametrize(("excess", "from_load"), [("machine", True), ("total", False)])
+def test_only_the_memory_of_the_whole_machine_may_be_what_others_took(excess: Excess, from_load: bool) -> None:
+    assert exit_of(None, timed_out=False, flooded=False, excess=excess).from_load == from_load
+    assert not exit_of(None, timed_out=False, flooded=True, excess=excess).from_load
 
 
 def test_looking_costs_a_tenth_of_a_core_at_most() -> None:

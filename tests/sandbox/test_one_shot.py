@@ -65,7 +65,7 @@ def test_a_result_larger_than_the_arena_is_an_error_and_not_a_read_past_it() -> 
 )
 def test_a_guest_that_breaks_the_protocol_is_refused_with_the_reason(program: str, code: str) -> None:
     answer = refusal_of(program)
-    assert (answer.reason.code, answer.by_the_clock) == (code, False)
+    assert (answer.reason.code, answer.from_load) == (code, False)
 
 
 def test_a_guest_that_ends_before_its_command_is_refused_with_its_log() -> None:
@@ -73,7 +73,7 @@ def test_a_guest_that_ends_before_its_command_is_refused_with_its_log() -> None:
     assert (answer.reason.code, answer.log) == ("RUNTIME_ERROR", "no such library")
 
 
-def test_a_guest_that_says_nothing_is_refused_by_the_clock() -> None:
+def test_a_guest_that_says_nothing_gets_no_verdict_by_the_clock() -> None:
     answer = refusal_of(LISTEN + "time.sleep(600)", limit_s=1.5)
-    assert (answer.reason.code, answer.by_the_clock) == ("TIMEOUT", True)
+    assert (answer.reason.code, answer.from_load) == ("TIMEOUT", True)
     assert "1.5 s by the clock" in answer.reason.message

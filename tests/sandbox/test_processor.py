@@ -66,23 +66,23 @@ pytestmark = pytest.mark.usefixtures("walls")
 )
 def test_a_guest_that_works_without_end_is_ended_by_its_processor_seconds(program: str, excess: str) -> None:
     end = ended(program)
-    assert (end.excess, end.by_the_clock) == (excess, False)
+    assert (end.excess, end.from_load) == (excess, False)
 
 
 @pytest.mark.parametrize("program", [SLEEPS, STOPS_ITSELF], ids=["sleeps", "stops_itself"])
 def test_a_guest_that_wants_no_processor_is_seen_to_sleep(program: str) -> None:
     end = ended(program)
-    assert (end.excess, end.by_the_clock) == ("asleep", False)
+    assert (end.excess, end.from_load) == ("asleep", False)
 
 
 def test_a_guest_that_may_wait_for_a_device_is_not_held_to_sleep() -> None:
     end = ended(SLEEPS, replace(WORKING, waits_for_device=True))
-    assert (end.excess, end.by_the_clock) == ("still", True)
+    assert (end.excess, end.from_load) == ("still", True)
 
 
 def test_the_wall_clock_alone_decides_nothing() -> None:
     end = ended(SLEEPS, replace(WORKING, wall_s=0.5, still_s=None))
-    assert (end.timed_out, end.excess, end.by_the_clock) == (True, None, True)
+    assert (end.timed_out, end.excess, end.from_load) == (True, None, True)
 
 
 def test_a_guest_that_works_a_little_is_left_alone() -> None:
@@ -116,7 +116,7 @@ def test_guests_of_one_candidate_share_their_processor_seconds() -> None:
     assert (first.returncode, first.excess) == (0, None)
     second = ended(SPINS, together)
     assert second.excess == "together"
-    assert not second.by_the_clock
+    assert not second.from_load
     assert exit_reason(second, together).message.startswith("the guests of the candidate used up their 0.8 s")
 
 
@@ -124,7 +124,7 @@ def test_waiting_too_long_for_all_guests_is_no_verdict() -> None:
     waiting = replace(WORKING, still_s=None, shared=Allowance(600.0, wall_s=0.5))
     end = ended(SLEEPS, waiting)
     assert end.excess == "waited"
-    assert end.by_the_clock
+    assert end.from_load
     assert "the machine may be the reason" in exit_reason(end, waiting).message
 
 

@@ -152,7 +152,7 @@ def test_silence_ends_at_the_time_limit(program: str) -> None:
         answer = load(session)
         assert code(answer) == "TIMEOUT"
         assert isinstance(answer, Refused)
-        assert answer.by_the_clock
+        assert answer.from_load
 
 
 def test_a_guest_that_doesnt_read_its_commands_cant_hold_the_host() -> None:

@@ -50,7 +50,7 @@ def build_artifact(
         built = build(stage, recipe, limits=limits, threads=job.threads)
     finally:
         stage.remove()
-    if isinstance(built, Refused) and built.by_the_clock:
+    if isinstance(built, Refused) and built.from_load:
         raise EnvironmentUnfit(
             f"no verdict on the build, which had {limits.total_cpu_s:g} s of processor time: {built.reason.message}",
             hint="verify again when less runs here, or raise build_limit_s in policy.toml",

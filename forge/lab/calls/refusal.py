@@ -118,7 +118,7 @@ def no_answer(refused: Refused, placement: Placement, case: Case | None = None) 
     """Return the refusal of a call without an answer.
 
     If the guest died of a memory fault while pages were closed, the closed pages give the reason. Raise
-    EnvironmentUnfit if only the wall clock ended the guest.
+    EnvironmentUnfit if other work on the machine may have ended the guest.
     """
     require_verdict(refused)
     reason = refused.reason
@@ -132,8 +132,8 @@ def no_answer(refused: Refused, placement: Placement, case: Case | None = None) 
 
 
 def require_verdict(refused: Refused) -> None:
-    """Raise EnvironmentUnfit if a guest was ended by the wall clock alone, which a busy machine may cause."""
-    if refused.by_the_clock:
+    """Raise EnvironmentUnfit if other work on the machine may have ended a guest."""
+    if refused.from_load:
         raise EnvironmentUnfit(f"no verdict: {refused.reason.message}", hint="verify again when less runs here")
 
 

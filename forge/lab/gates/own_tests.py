@@ -27,7 +27,7 @@ def examine_own_tests(stage: Stage, *, limits: Limits, threads: int) -> Finding:
     threshold = "test_correctness.py passes"
     if ended.signal is not None or ended.timed_out or ended.flooded:
         reason = exit_reason(ended, limits)
-        require_verdict(Refused(reason, log, by_the_clock=ended.by_the_clock))
+        require_verdict(Refused(reason, log, from_load=ended.from_load))
         return Failed(reason=reason, observed=reason.message, threshold=threshold, log=log)
     if ended.returncode != 0:
         message = f"the candidate's own test_correctness.py failed (pytest's status {ended.returncode})"

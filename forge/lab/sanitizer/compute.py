@@ -35,6 +35,8 @@ FOUND_STATUS = 86
 well."""
 _OPTIONS = ("--error-exitcode", str(FOUND_STATUS), "--print-limit", "20", "--show-backtrace", "device")
 _REPORT = re.compile(r"^=+ +((?:Invalid|Uninitialized|(?:Error|Warning): Race|Program hit).*)$", re.MULTILINE)
+_ALLOCATION_ERROR = "cudaErrorMemoryAllocation"
+"""Name of the runtime's error for lack of the device's memory, which isn't an access outside."""
 _TOOL_OPTIONS: dict[str, tuple[str, ...]] = {"memcheck": ("--padding", str(2**16))}
 """Further options, by tool. The padding leaves space behind each allocation; otherwise an access past a full block
 would hit the next one unseen."""
@@ -63,22 +65,22 @@ def examine(job: Job, artifact: tuple[ArtifactFile, ...] = ()) -> Finding:
     """
     files = staged_files(job, artifact)
     with ThreadPoolExecutor(len(TOOLS)) as pool:
-        found = list(pool.map(lambda tool: _under(tool, TOOLS[tool], job, files), TOOLS))
+        found = list(pool.map(lambda tool: _under(tool, job, files), TOOLS))
     silent: list[str] = []
-    for (tool, code), first in zip(TOOLS.items(), found, strict=True):
+    for tool, first in zip(TOOLS, found, strict=True):
         crashed = first is not None and report(first.log) is None
         # a tool may crash by itself; a candidate's fault happens again
-        failed = _under(tool, code, job, files) if crashed else first
+        failed = _under(tool, job, files) if crashed else first
         if failed is None:
             silent.append(tool)
-        elif not _finds_fault_with_the_reference(tool, code, job):
+        elif not _finds_fault_with_the_reference(tool, job):
             return failed
     return Passed(
         observed=f"{', '.join(silent) or 'none of the tools that suit the reference'} silent", threshold=THRESHOLD
     )
 
 
-def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bool:
+def _finds_fault_with_the_reference(tool: str, job: Job) -> bool:
     """Return whether the tool reports the reference, as it may if the reference calls libraries.
 
     Raise EnvironmentUnfit if it reports a reference that calls none.
@@ -89,7 +91,7 @@ def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bo
         files={"kernel.py": reference_source(job.operation).encode()},
         entry_point=job.definition.reference().entry_point,
     )
-    failed = _under(tool, code, reference, staged_files(reference, ()))
+    failed = _under(tool, reference, staged_files(reference, ()))
     if failed is not None and not job.definition.allows_libraries:
         raise EnvironmentUnfit(
             f"compute-sanitizer's {tool} fails with the reference on this machine: {failed.reason.message}",
@@ -98,7 +100,7 @@ def _finds_fault_with_the_reference(tool: str, code: ReasonCode, job: Job) -> bo
     return failed is not None
 
 
-def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) -> Failed | None:
+def _under(tool: str, job: Job, files: Mapping[str, bytes]) -> Failed | None:
     wrapper = (program(), "--tool", tool, *_TOOL_OPTIONS.get(tool, ()), *_OPTIONS)
     limits = job.limits(job.policy.verify_limit_s, shadow=True)
     with (
@@ -110,13 +112,13 @@ def _under(tool: str, code: ReasonCode, job: Job, files: Mapping[str, bytes]) ->
         for shape in watched_shapes(kernel):
             checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):
-                return _found(tool, code, checked.log) if report(checked.log) else checked
+                return refusal(tool, checked.log) if report(checked.log) else checked
         ended, log = kernel.finish()
-    if ended.by_the_clock:
+    if ended.from_load:
         raise EnvironmentUnfit(f"compute-sanitizer's {tool} didn't end", hint="verify again when less runs here")
     if ended.returncode == 0:
         return None
-    return _found(tool, code, log)
+    return refusal(tool, log)
 
 
 def report(log: str) -> str | None:
@@ -125,6 +127,9 @@ def report(log: str) -> str | None:
     return found[1][:160] if found else None
 
 
-def _found(tool: str, code: ReasonCode, log: str) -> Failed:
-    message = f"compute-sanitizer's {tool} found: {report(log) or 'see the log'}"
+def refusal(tool: str, log: str) -> Failed:
+    """Return the refusal for a tool's first report; a lack of the device's memory is one of its own."""
+    found = report(log) or "see the log"
+    code = "OUT_OF_MEMORY" if _ALLOCATION_ERROR in found else TOOLS[tool]
+    message = f"compute-sanitizer's {tool} found: {found}"
     return Failed(reason=Reason(code=code, message=message), observed=message, threshold=THRESHOLD, log=log)
