@@ -12,6 +12,7 @@ from forge.cli.output import emit_json, say
 from forge.cli.phase_answers import bench_answer, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.phases import Again, Author, leave, show
 from forge.cli.pipeline_summary import finished, show_summary
+from forge.cli.progress import tell_pace
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
@@ -128,18 +129,21 @@ class _Pipeline:
         from forge.app.cluster import places_of
         from forge.app.folder_runs import choose_run
         from forge.app.lost_jobs import unanswered
+        from forge.app.pace import counting
         from forge.app.work import request_work
         from forge.cli.side_by_side import serve_until_answered
 
         places = [("--on", place) for place in places_of(cluster, plain_network=plain_network)]
-        chosen = []
+        chosen, requested = [], list[str]()
         for folder in self.folders:
             one = choose_run(self.workspace, self.target, folder, author=self.author, alone=False, resume=self.resume)
             chosen.append(one)
             if one.origin != "decided before" and self._submission(one)["verdict"] == "accepted":
                 request_work(self.workspace, self.workspace.find_run(one.run_id), "promote")
-        say(f"{len(chosen)} folders on {len(places)} places of the cluster")
-        serve_until_answered(self.workspace, [one.run_id for one in chosen], places, self.workspace.home)
+                requested.append(one.run_id)
+        say(f"{len(requested)} of {len(chosen)} folders on {len(places)} places of the cluster")
+        with counting(self.workspace, requested, tell_pace):
+            serve_until_answered(self.workspace, requested, places, self.workspace.home)
         for one in chosen:
             answers = self._recorded(one)
             run = self.workspace.find_run(one.run_id)

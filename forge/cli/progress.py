@@ -15,6 +15,7 @@ from forge.cli.output import say, visible
 
 if TYPE_CHECKING:
     from forge.app.durations import Durations
+    from forge.app.pace import Pace
 
 Report = Callable[[str], None]
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
@@ -66,6 +67,15 @@ def reporting(
     else:
         with _line(phase, steps, watch, earlier) as shown:
             yield _noting(earlier, shown)
+
+
+def tell_pace(pace: "Pace") -> None:
+    """Say how many runs of a pipeline are decided, how many a minute, and how long the rest takes at this rate."""
+    if _quiet:
+        return
+    told = f"pipeline: {pace.decided} of {pace.total} decided, {pace.per_minute:.1f} a minute"
+    left = f", about {elapsed_text(pace.left_s)} left" if pace.left_s else ""
+    say(f"{told} ({elapsed_text(pace.elapsed_s)}{left})")
 
 
 def _noting(earlier: "Durations | None", shown: Report) -> Report:
