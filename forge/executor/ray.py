@@ -174,6 +174,7 @@ def _connected(cluster: str) -> Any:  # Any: Ray's package has no types that myp
             _require_same(cluster, str(ray.get_runtime_context().gcs_address))
         return ray
     require_answer(cluster)
+    _keep_off_stdout()
     try:
         ray.init(address=cluster, log_to_driver=False, logging_level=logging.CRITICAL, namespace="forge")
     except _faults(ray) as error:
@@ -183,6 +184,16 @@ def _connected(cluster: str) -> Any:  # Any: Ray's package has no types that myp
         ) from error
     _CONNECTED_AS[:] = [cluster]
     return ray
+
+
+def _keep_off_stdout() -> None:
+    """Let Ray print nothing about a lost node: it would stand on stdout, among the answers of a command.
+
+    Ray has no setting for that; its thread that listens for errors prints by this function alone.
+    """
+    from ray._private import worker
+
+    worker.print_to_stdstream = lambda *_, **__: None
 
 
 def _require_same(cluster: str, connected: str) -> None:

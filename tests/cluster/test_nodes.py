@@ -6,6 +6,10 @@ import subprocess
 import sys
 import threading
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,7 @@ import pytest
 
 from forge.app.cluster import cluster_report
 from forge.domain.policy import Policy
-from forge.domain.verdict import Accepted, Rejected
+from forge.domain.verdict import Accepted, Rejected, Verdict
 from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError
 from forge.executor import ray as nodes
 from forge.executor.ray import Node, RayAddress, RayConnection, nodes_of, parse_address, require_protected
@@ -26,6 +30,7 @@ from tests.cli.asking import HONEST, ask, history, ledger_stands
 from tests.cluster.answers import Garbage, OnlyWalls, Silent, Verbose
 from tests.evil.described import CANDIDATES, described
 from tests.evil.test_evil import job_of
+from tests.executor.test_remote import processes_below
 
 WRONG = "def fused_add_rmsnorm(x, residual, weight, eps):\n    return x, residual\n"
 ENDLESS = "def fused_add_rmsnorm(x, residual, weight, eps):\n    while True:\n        pass\n"
@@ -122,14 +127,20 @@ def test_a_job_that_is_called_off_ends_on_its_node_and_the_next_gets_a_new_worke
 
 @pytest.mark.usefixtures("walls")
 def test_hostile_candidates_are_refused_on_every_node(places: list[str]) -> None:
-    executors = [RemoteExecutor(RayConnection(parse_address(place), worker=OnlyWalls)) for place in places]
-    for one in executors:
-        one.site(Policy())
     hostile = [path for path in CANDIDATES if (said := described(path)).gate and said.language == "torch"]
-    for number, path in enumerate(hostile[:: len(hostile) // 5]):
-        examined = executors[number % len(executors)].examine(job_of(path), progress=lambda _: None)
-        assert isinstance(examined.verdict, Rejected), path
-        assert examined.verdict.reason.code in described(path).codes, path
+    chosen = hostile[:: len(hostile) // 5]
+
+    def verdicts(place: str, paths: list[Path]) -> list[Verdict]:
+        executor = RemoteExecutor(RayConnection(parse_address(place), worker=OnlyWalls))
+        executor.site(Policy())
+        return [executor.examine(job_of(path), progress=lambda _: None).verdict for path in paths]
+
+    with ThreadPoolExecutor() as both:
+        shares = [chosen[number :: len(places)] for number in range(len(places))]
+        answers = list(both.map(verdicts, places, shares))
+    for path, verdict in zip(chain(*shares), chain(*answers), strict=True):
+        assert isinstance(verdict, Rejected), path
+        assert verdict.reason.code in described(path).codes, path
 
 
 @pytest.mark.usefixtures("walls")
@@ -202,37 +213,62 @@ def test_a_cluster_on_loopback_alone_needs_no_token() -> None:
     require_protected("127.0.0.1:1", [Node(id="a", host="127.0.0.1", gpus=0)], plain_network=False)
 
 
-def test_folders_are_decided_by_the_nodes_and_recorded_here(cluster: Any, home: Path, tmp_path: Path) -> None:
-    folders = []
-    for name in ("a", "b", "c"):
-        folder = tmp_path / name
-        shutil.copytree(HONEST, folder)
-        wrong = (
-            (folder / "kernel.py")
-            .read_text()
-            .replace("def fused_add_rmsnorm", f"# {name}\nraise ValueError\n\n\ndef fused_add_rmsnorm")
-        )
-        (folder / "kernel.py").write_text(wrong)
-        folders.append(folder)
-    cluster_options = ("--ray", cluster.address, "--plain-network", "--home", home, "--json")
-    told = ask("pipeline", "last", *folders, *cluster_options)
+def _refused_after_its_build(folder: Path) -> Path:
+    """A candidate that is compiled and then refused."""
+    shutil.copytree(HONEST, folder)
+    kernel = folder / "kernel.py"
+    kernel.write_text(f"{kernel.read_text()}\n\nraise ValueError({folder.name!r})\n")
+    return folder
+
+
+def _compiles_below(node: Any) -> bool:
+    """Whether a job of this node compiles now."""
+    below = processes_below(node.all_processes["raylet"][0].process.pid)
+    named = [Path(f"/proc/{one}/comm") for one in below]
+    with suppress(OSError):
+        return any(one.read_text().strip() == "cc1plus" for one in named)
+    return False
+
+
+def test_a_pipeline_whose_node_is_killed_decides_every_folder_once_and_each_node_is_named(
+    cluster: Any, home: Path, tmp_path: Path
+) -> None:
+    lost = cluster.add_node(num_cpus=1)
+    folders = [_refused_after_its_build(tmp_path / name) for name in "abcdef"]
+    ended, in_a_job = threading.Event(), threading.Event()
+
+    def kill() -> None:
+        while not ended.wait(0.05):
+            if _compiles_below(lost):
+                in_a_job.set()
+                cluster.remove_node(lost, allow_graceful=False)
+                return
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    asked = ("pipeline", "last", *folders, "--ray", cluster.address, "--plain-network", "--home", home, "--json")
+    try:
+        told = ask(*asked)
+    finally:
+        ended.set()
+        killing.join()
+    assert in_a_job.is_set(), "the node was killed while it had a job"
     assert "folders" in told.document, told
-    assert [one["verdict"] for one in told.document["folders"]] == ["rejected"] * 3, told
+    decided = told.document["folders"]
+    assert [one["verdict"] for one in decided] == ["rejected"] * len(folders), told
     types = [one["type"] for one in history(home)]
-    assert types.count("CandidateRejected") == 3
-    again = ask(
-        "pipeline",
-        "last",
-        *folders,
-        "--resume",
-        "--ray",
-        cluster.address,
-        "--plain-network",
-        "--home",
-        home,
-        "--json",
-    )
-    assert [one["verdict"] for one in again.document["folders"]] == ["rejected"] * 3
+    assert types.count("CandidateRejected") == len(folders)
+    assert types.count("VerificationErrored") >= 1, "the lost job left no verdict, and was asked for again"
+    assert "pipeline: 6 of 6 decided, " in told.err
+
+    said_by = Counter(one["phases"]["verify"]["node"] for one in decided)
+    assert set(said_by) <= {node.node_id[:12] for node in cluster.list_all_nodes()}
+    rejections = ("audit", "rejections", "--home", home, "--json")
+    for node, number in said_by.items():
+        assert ask(*rejections, "--without-node", node).document["refused"] == len(folders) - number
+
+    again = ask(*asked[:-1], "--resume", "--json")
+    assert [one["verdict"] for one in again.document["folders"]] == ["rejected"] * len(folders)
     assert [one["type"] for one in history(home)] == types, "nothing was judged twice"
     assert ledger_stands(home)
 
