@@ -1,5 +1,4 @@
-"""Runs beside hostile code. Sets what C's allocator fills memory with, recognises exceptions for lack of memory, and gives
-memory back.
+"""Runs beside hostile code. Fills C's memory, recognises exceptions for lack of memory, and gives memory back.
 
 Source: torch's c10/core/impl/alloc_cpu.cpp ("can't allocate memory", "not enough memory"), its CUDA allocator ("out
 of memory"), Linux's own words for errno 12 ("Cannot allocate memory"), and the status that cuBLAS, cuDNN and cuSOLVER
