@@ -1,10 +1,10 @@
-"""audit: the evidence of a kernel, the history of its speed, and evidence that no longer counts."""
+"""audit: the evidence of a kernel, the history of its speed, doubts and replications."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
-from forge.cli import audit_authors, audit_speed, audit_sql
+from forge.cli import audit_authors, audit_speed, audit_sql, audit_stale
 from forge.cli.audit_options import AuditOptions, Baseline, DrawnAuditOptions, DType, Gpu, Op, require_baseline
 from forge.cli.option_groups import with_groups
 from forge.cli.suggest import suggest
@@ -21,7 +21,7 @@ MaybeCandidate = Annotated[
         "--candidate", help="A candidate's digest or its beginning, instead of a kernel.", show_default=False
     ),
 ]
-for command in (*audit_speed.COMMANDS, *audit_authors.COMMANDS, *audit_sql.COMMANDS):
+for command in (*audit_speed.COMMANDS, *audit_authors.COMMANDS, *audit_sql.COMMANDS, *audit_stale.COMMANDS):
     app.command()(with_groups(command))
 
 
@@ -93,18 +93,6 @@ def history(
 
 @app.command()
 @with_groups
-def invalidated(form: AuditOptions) -> None:
-    """List withdrawn benchmarks, the reasons, and the kernels and claims that rested on them.
-
-    Example: forge audit invalidated
-    """
-    from forge.app.audit.stale_evidence import invalidated as asked
-
-    form.give_tables(asked)
-
-
-@app.command()
-@with_groups
 def replication(form: AuditOptions) -> None:
     """List second measurements of kernels beside the first, and the share that held.
 
@@ -113,22 +101,3 @@ def replication(form: AuditOptions) -> None:
     from forge.app.audit.replication import replication as asked
 
     form.give(asked)
-
-
-@app.command()
-@with_groups
-def stale(
-    form: AuditOptions,
-    days: Annotated[int, typer.Option(help="Largest age of evidence in days; older evidence is stale.")] = 90,
-    current: Annotated[
-        Literal["here", "ledger", "any"],
-        typer.Option(help="Machine to compare with: this one, the newest recorded one of each GPU, or none."),
-    ] = "here",
-) -> None:
-    """List active kernels whose evidence is old, or from another kind of machine than the current one.
-
-    Example: forge audit stale --days 30 --current ledger
-    """
-    from forge.app.audit.stale_evidence import stale as asked
-
-    form.give_tables(lambda workspace: asked(workspace, days=days, current=current))

@@ -21,6 +21,8 @@ AUDITS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "experiments": ("audit_authors", FILTERS),
     "effectiveness": ("audit_authors", FILTERS),
     "views": ("audit_sql", ()),
+    "invalidated": ("audit_stale", ()),
+    "stale": ("audit_stale", ()),
 }
 """Audit -> its file and the filters that it takes. All other parameters of its function have defaults."""
 

@@ -3,12 +3,9 @@
 from datetime import UTC, datetime
 from typing import Literal
 
-from forge import __version__
 from forge.app.audit.answer import Answer, Cell, Named, named_rows
 from forge.app.audit.tables import HasTables
-from forge.app.chosen_device import chosen_device
 from forge.errors import UsageError
-from forge.platforms.capture import capture_environment
 
 WITHDRAWN = """
     SELECT invalidated.benchmark_seq, invalidated.seq AS invalidated_seq, invalidated.why, kernel.kernel_id,
@@ -87,6 +84,10 @@ def _moment(text: str) -> datetime:
 
 def _machines_here() -> dict[str, Named]:
     """Return this machine, under the names of its processors; nothing is recorded."""
+    from forge import __version__
+    from forge.app.chosen_device import chosen_device
+    from forge.platforms.capture import capture_environment
+
     found = capture_environment(forge_version=__version__, forge_commit=None, device=chosen_device())
     row: Named = {"perf_key": found.perf_key, "driver": found.driver, "torch": found.torch, "triton": found.triton}
     return {"cpu": row} | ({found.gpu.slug: row} if found.gpu else {})
