@@ -11,6 +11,7 @@ from mcp import MCPError
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from starlette.applications import Starlette
+from starlette.routing import Route
 
 from forge import __version__
 from forge.errors import ForgeError
@@ -122,6 +123,9 @@ def http_app(desk: "Desk") -> tuple[Starlette, Callable[[], AbstractAsyncContext
 
     server = make_server(lambda: desk, caller_of)
     app = server.streamable_http_app(stateless_http=True, json_response=False, transport_security=None, host="")
+    for route in app.routes:  # a GET would open a stream on which a server without sessions never says anything
+        assert isinstance(route, Route)
+        route.methods = {"POST"}
     return app, server.session_manager.run
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -256,6 +256,24 @@ def test_the_server_serves_the_tools_to_the_holders_of_tokens(server: Served) ->
         with server.client("ada", **headers) as client:
             answer = client.post("/mcp", json={"jsonrpc": "2.0", "id": 1, "method": "tools/list"})
         assert answer.status_code in (403, 421)
+
+
+def test_the_tools_are_asked_by_post_alone_and_within_the_limits_of_any_body(server: Served) -> None:
+    def endless() -> Iterator[bytes]:
+        for _ in range(100):
+            yield b" " * 100_000
+
+    with server.client("ada", Accept="application/json, text/event-stream") as client:
+        for method in ("GET", "DELETE", "PUT"):  # a GET would hold its connection without an end
+            with client.stream(method, "/mcp") as answer:
+                assert (answer.status_code, answer.headers["allow"]) == (405, "POST")
+        large = client.post("/mcp", content=endless(), headers={"Content-Type": "application/json"})
+        assert large.status_code == 413
+        for body, status in ((b"{", 400), (b"[]", 400), (b'{"jsonrpc": "2.0", "id": 1, "method": "nothing"}', 200)):
+            answer = client.post("/mcp", content=body, headers={"Content-Type": "application/json"})
+            assert answer.status_code == status, answer.text
+            assert "error" in answer.text
+            assert "Traceback" not in answer.text
 
 
 def test_long_answers_are_cut_and_long_texts_are_read_in_parts() -> None:
