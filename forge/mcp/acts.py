@@ -23,6 +23,8 @@ Report = Callable[[float, str], Awaitable[None]]
 LOOK_S = 0.25
 """Time between two looks at a run that is waited for, in seconds. Chosen; a shorter time asks the ledger more often,
 a longer one delays the answer."""
+NAMES = ("task", "run", "kernel", "session")
+"""Arguments that are names of something recorded."""
 LISTED_TASKS = 20
 """Number of tasks that one answer lists. Chosen; an agent pays for each line, and may ask for the next ones."""
 
@@ -34,10 +36,16 @@ class Asking:
     desk: "Desk"
     caller: "Caller"
     report: Report
+    asked: forms.ToolForm
 
     async def read(self, asked: "Callable[[View], Answered]") -> Answered:
-        """Fitted a question from the desk."""
-        return await asyncio.wrap_future(self.desk.read(asked))
+        """Ask the desk; an error about a missing name says what that name is."""
+        from forge.app.desk.kinds import explained
+
+        names = [one for one in (getattr(self.asked, field, None) for field in NAMES) if one is not None]
+        return await asyncio.wrap_future(
+            self.desk.read(lambda view: explained(view, self.caller, names, lambda: asked(view)))
+        )
 
 
 async def task_list(call: Asking, asked: forms.TaskListForm) -> Fitted:

@@ -115,7 +115,7 @@ class Box:
                 self.desk.record_refused(caller, bad)
             raise bad from error
         try:
-            return await tool.answer(Asking(self.desk, caller, report), arguments)
+            return await tool.answer(Asking(self.desk, caller, report, arguments), arguments)
         except ForgeError as error:
             error.hint = tool.refused
             raise

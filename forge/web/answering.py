@@ -13,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from forge.app.desk.desk import Desk
+from forge.app.desk.kinds import explained
 from forge.app.desk.view import View
 from forge.app.tokens import Caller, token_in_header
 from forge.app.workspace import Workspace
@@ -93,6 +94,7 @@ async def answered(request: Request, ask: Ask, *, slow: bool = False, timeless: 
     kept = request.app.state.kept
     assert isinstance(kept, KeptAnswers)
     address, known = f"{request.url.path}?{request.url.query}", request.headers.get("if-none-match")
+    names = [str(one) for one in request.path_params.values()]
 
     def found(view: View) -> _Found:
         caller = view.caller(token)
@@ -104,7 +106,7 @@ async def answered(request: Request, ask: Ask, *, slow: bool = False, timeless: 
         had = kept.get(stand, key) if timeless else None
         if had is not None:
             return _Found(etag, *had)
-        body, kind = _rendered(ask(view, caller))
+        body, kind = _rendered(explained(view, caller, names, lambda: ask(view, caller)))
         if timeless:
             kept.put(stand, key, body, kind)
         return _Found(etag, body, kind)

@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from forge import __version__
 from forge.app.desk import comparing
+from forge.app.desk.kinds import explained
 from forge.app.desk.view import View
 from forge.app.tokens import READER, Caller
 from forge.errors import ForgeError, LedgerCorrupt, NotFound, TokenRefused
@@ -75,7 +76,8 @@ async def _page(request: Request, page: PageKind, *, as_json: bool) -> Response:
         had = kept.get(stand, key)
         if had is not None:
             return etag, had[0]
-        content = page.content(PageQuestion(desk, view, caller, named, query))
+        question = PageQuestion(desk, view, caller, named, query)
+        content = explained(view, caller, named.values(), lambda: page.content(question))
         body = orjson.dumps(content) if as_json else _html(page, content, caller, damage=desk.damage, form=form)
         kept.put(stand, key, body, HTML)
         return etag, body
