@@ -15,7 +15,7 @@ from forge.errors import (
     EnvironmentUnfit,
     ForgeError,
     IdempotencyConflict,
-    LedgerCorrupt,
+    IntegrityError,
     NotFound,
     PhaseOutOfOrder,
     RequestRefused,
@@ -40,10 +40,11 @@ STATUSES: tuple[tuple[type[ForgeError], int], ...] = (
     (WorkspaceNotFound, 503),
     (EnvironmentUnfit, 503),
     (StorageFailed, 503),
-    (LedgerCorrupt, 503),
+    (IntegrityError, 503),
     (UsageError, 400),
 )
-"""Class of an error -> its HTTP status; the first class that fits counts."""
+"""Class of an error -> its HTTP status; the first class that fits counts. Damage of what is stored is no fault of the
+server: until it is repaired, it can't answer."""
 TITLES = {
     400: "Bad input",
     401: "No accepted token",
