@@ -14,10 +14,24 @@ from tests.web.test_mcp import called
 
 FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
 TRIES = 12
+ATTEMPTS = 8
+"""Number of times that the right candidate is handed in: a machine that is too busy to measure gives no verdict."""
+SHAPE = "batch=64,hidden_size=4096"
+POLICY = """
+process_pairs = 5
+rounds = 4
+baselines = ["eager"]
+regimes = ["cold"]
+control_half_width = 0.5
+minimum_speedup = 1.0
+"""
 
 
 def test_an_agent_gets_a_kernel_promoted_by_tools_alone(open_workspace: Path, tmp_path: Path) -> None:
     home = copied(open_workspace, tmp_path / "home")
+    (home / "policy.toml").write_text(POLICY)
+    named = ("--op", "fused_add_rmsnorm", "--language", "cpp", "--gpu", "cpu", "--dtype", "fp32", "--shape", SHAPE)
+    assert ask("task", "create", "--home", home, *named).status == 0
 
     async def session() -> dict[str, Any]:
         command = StdioServerParameters(
@@ -37,22 +51,19 @@ def test_an_agent_gets_a_kernel_promoted_by_tools_alone(open_workspace: Path, tm
                 waited = await called(client, "wait", run=first["run_id"])
             assert (waited["state"], waited["following"]) == ("rejected", "counterexample")
             assert (await called(client, "counterexample", run=first["run_id"]))["reason"]
-            for attempt in range(3):
+            for attempt in range(ATTEMPTS):
                 made = await called(client, "submit", task=task, files=FILES, key=f"right {attempt}")
                 for _ in range(TRIES):
                     if not (await called(client, "wait", run=made["run_id"]))["waiting"]:
                         break
                 result = await called(client, "result", run=made["run_id"])
-                if result["state"] in ("promoted", "denied"):
-                    return result
+                if result["reason"] is None or result["reason"]["code"] not in UNDECIDED:
+                    break
             return result
 
     with served(home, {}, "--work", "1"):
         result = asyncio.run(session())
+    assert result["state"] == "promoted", result["reason"]
     kernels = [one["kernel_id"] for one in ask("kernel", "list", "--home", home, "--json").document]
-    if result["state"] == "promoted":
-        assert kernels == [result["kernel_id"]]
-    else:  # a machine that is too busy to measure says so: it never refuses what is right
-        assert result["reason"]["code"] in UNDECIDED, result
-        assert kernels == []
+    assert kernels == [result["kernel_id"]]
     assert ledger_stands(home)
