@@ -23,6 +23,11 @@ def unbroken(text: str) -> Markup:
     return Markup('<span class="n">{}</span>').format(text)
 
 
+def broken(name: object) -> Markup:
+    """Return a name that may be broken after each underscore, where a reader expects it."""
+    return Markup("_<wbr>").join(str(name).split("_"))
+
+
 def when(moment: str) -> Markup:
     """Return a moment in UTC to the second."""
     return Markup('<time datetime="{}">{}</time>').format(moment, moment[:19].replace("T", " "))
@@ -35,7 +40,7 @@ def kernel_interval(one: Document) -> Markup | str:
 
 def link(base: str, name: object) -> Markup:
     """Return a link to a page by its name, which may be any text."""
-    return Markup('<a href="{}/{}">{}</a>').format(base, quote(str(name), safe=""), str(name))
+    return Markup('<a href="{}/{}">{}</a>').format(base, quote(str(name), safe=""), broken(name))
 
 
 def work_row(one: Document) -> Row:
@@ -129,7 +134,7 @@ FILTERS = {
     for one in (
         interval, kernel_interval, work_row, speedup_row, answered_row, measured_row, requirement_row, experiment_row,
         experiment_row_of_run, board_row, plan_row, when, gate_sides, lesson_row, session_row, skill_row,
-        problem_row, alone,
+        problem_row, alone, broken,
     )
 }  # fmt: skip
 """Name in the templates -> function."""
