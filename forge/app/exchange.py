@@ -1,5 +1,6 @@
 """Moves bundles between machines: an export ends at a signed checkpoint, an import is only evidence."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
@@ -12,6 +13,7 @@ from forge.ledger.transfer.export import Progress
 from forge.ledger.transfer.export import export as write
 from forge.ledger.transfer.import_bundle import imports
 from forge.ledger.transfer.import_bundle import take_in as read
+from forge.projections.imported import first_refusal
 from forge.proof.files import key_of
 
 Data = dict[str, object]
@@ -52,6 +54,7 @@ def take_in(
         source,
         trusted=None if key is None else key_of(key),
         actor=workspace.actor,
+        examine=first_refusal,
         progress=progress,
         only_check=dry_run,
     )
@@ -89,10 +92,9 @@ def imported(workspace: Workspace) -> list[Data]:
 
 
 def _promotions(workspace: Workspace, ledger_id: str) -> list[Data]:
-    ended = {
-        str(payload.get("kernel_id")): state
-        for kind, state in (("KernelDeprecated", "deprecated"), ("KernelRevoked", "revoked"))
-        for _, _, payload in _foreign(workspace, ledger_id, kind)
+    ended = _ended(workspace, ledger_id)
+    invalid = {
+        payload.get("benchmark_seq") for _, _, payload in _foreign(workspace, ledger_id, "BenchmarkInvalidated")
     }
     return [
         {
@@ -100,10 +102,31 @@ def _promotions(workspace: Workspace, ledger_id: str) -> list[Data]:
             "recorded_at": recorded_at,
             "kernel_id": str(payload.get("kernel_id")),
             "candidate": payload.get("candidate"),
-            "status": ended.get(str(payload.get("kernel_id")), "promoted"),
+            "status": _status(
+                ended.get(payload.get("kernel_id")), is_invalid=payload.get("benchmark_seq") in invalid
+            ),
         }
         for seq, recorded_at, payload in _foreign(workspace, ledger_id, "KernelPromoted")
     ]
+
+
+def _ended(workspace: Workspace, ledger_id: str) -> Mapping[object, str]:
+    """Return kernel -> what became of it there, the gravest last."""
+    ended: dict[object, str] = {}
+    for kind, state in (
+        ("KernelDeprecated", "deprecated"),
+        ("ReplicationRecorded", "not_replicated"),
+        ("KernelRevoked", "revoked"),
+    ):
+        for _, _, payload in _foreign(workspace, ledger_id, kind):
+            if payload.get("outcome", "contradicted") == "contradicted":
+                ended[payload.get("kernel_id")] = state
+    return ended
+
+
+def _status(ended: str | None, *, is_invalid: bool) -> str:
+    """Return a kernel's status there; a revocation is graver than a withdrawn benchmark."""
+    return "evidence_invalid" if is_invalid and ended != "revoked" else ended or "promoted"
 
 
 def _foreign(workspace: Workspace, ledger_id: str, kind: str) -> list[tuple[int, str, Data]]:

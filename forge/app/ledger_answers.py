@@ -7,6 +7,7 @@ from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.key_folder import kept_beside
 from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
+from forge.projections.imported import imported_refusals
 from forge.projections.read_through import refusals
 from forge.proof.files import key_of, read
 
@@ -48,6 +49,7 @@ def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None
         kept=kept_beside(home, home / REGISTRY_FOLDER),
     )
     refused = refusals(home / LEDGER_FILE, after=report, full=full)
+    refused += imported_refusals(home / LEDGER_FILE, after=report)
     found, vouching = report.checkpoint, report.vouching
     return {
         "ok": report.ok and not refused,

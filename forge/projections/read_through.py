@@ -62,7 +62,7 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
     the ledger can't be read here. `full` also compares what is published beside the ledger with the folds.
     """
     found: list[AuditProblem] = []
-    if not _are_sound(after):
+    if not are_sound(after):
         return found
     published = PublishedDocuments(path.parent / REGISTRY) if full else None
     try:
@@ -83,7 +83,13 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
     return found
 
 
-def _are_sound(report: AuditReport) -> bool:
+def refusals_of(connection: sqlite3.Connection, path: Path) -> Iterator[AuditProblem]:
+    """Yield what readers would refuse of the rows behind a connection; messages name `path`."""
+    with closing(create(Path(":memory:"))) as tables:
+        yield from _refusals(_Rows(connection, path), State(tables), tables, None)
+
+
+def are_sound(report: AuditReport) -> bool:
     """Return whether the rows follow from each other, so that reading them as events can find more."""
     return report.root is not None and all(
         problem.what.startswith(_OUTSIDE_ROWS) or (problem.seq is None and problem.what not in _UNREADABLE)

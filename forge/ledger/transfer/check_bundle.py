@@ -8,6 +8,7 @@ import hashlib
 import sqlite3
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import chain
 
 import orjson
 
@@ -32,6 +33,8 @@ from forge.ledger.transfer.bundle import BundleHeader, UntrustedBundle
 from forge.proof.note import VerifierKey
 
 Progress = Callable[[str], None]
+Examine = Callable[[str, Iterator[StoredRow]], str | None]
+"""Function that reads a ledger's id and rows as events; it returns what readers would refuse, None if nothing."""
 PROGRESS_EVENTS = 20_000
 """Number of events between two messages of progress. Chosen; a long check prints some lines a minute."""
 NOTE_LIMIT_BYTES = PAYLOAD_LIMIT_BYTES // 4
@@ -90,6 +93,7 @@ def check(
     *,
     trusted: VerifierKey | None,
     before: str | None,
+    examine: Examine,
     progress: Progress,
 ) -> CheckedBundle:
     """Read all of a bundle and write nothing; `before` is the verifier key that was accepted the last time.
@@ -111,9 +115,10 @@ def check(
                 "are here: there is nothing to import; to go on from a copy, restore a backup",
                 hint="forge ledger restore --help",
             )
-    for place, name in required.items():
-        if place not in provided and not blobs.has(place.hex()):
-            raise refused(bundle, f"{name} names blob {place.hex()}, which isn't in it")
+        for place, name in required.items():
+            if place not in provided and not blobs.has(place.hex()):
+                raise refused(bundle, f"{name} names blob {place.hex()}, which isn't in it")
+        _require_readable(bundle, here, examine, progress)
     return CheckedBundle(bundle.header, here.size, reading.root, reading.last_hash, digest)
 
 
@@ -202,6 +207,21 @@ def _require_signed(
             bundle,
             f"it is signed by {keys[-1]}, for which {wanted}, the key that is trusted here, doesn't vouch; if you "
             "know that the ledger's key was replaced, name the new one with --key",
+        )
+
+
+def _require_readable(bundle: UntrustedBundle, here: _KnownRows, examine: Examine, progress: Progress) -> None:
+    """Refuse a bundle with new events if a reader of its ledger would refuse an event in it."""
+    if bundle.header.size <= here.size:
+        return
+    progress(f"reading {bundle.header.size} events")
+    bundle.rewind()
+    complaint = examine(bundle.header.ledger_id, chain(here.rows(bundle.header.first_seq - 1), bundle.rows()))
+    if complaint is not None:
+        raise BundleRefused(
+            f"{str(bundle.path)!r}: {complaint}; nothing was imported: readers of that ledger refuse it; "
+            "ask its owner",
+            hint="forge ledger verify --help",
         )
 
 

@@ -17,7 +17,7 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.lock import WriterLock
 from forge.ledger.store import Ledger
 from forge.ledger.transfer.bundle import UntrustedBundle
-from forge.ledger.transfer.check_bundle import CheckedBundle, Progress, check, refused
+from forge.ledger.transfer.check_bundle import CheckedBundle, Examine, Progress, check, refused
 from forge.proof.note import VerifierKey
 
 
@@ -28,19 +28,20 @@ def take_in(
     *,
     trusted: VerifierKey | None,
     actor: str,
+    examine: Examine,
     progress: Progress,
     only_check: bool = False,
 ) -> CheckedBundle:
     """Check a bundle, then store its events beside this ledger's own; a second import changes nothing.
 
-    `only_check` stores nothing.
+    `examine` reads all of its events as their readers do. `only_check` stores nothing.
 
     Raises what `check` raises; nothing is written in these cases.
     """
     with _one_at_a_time(ledger), UntrustedBundle(source) as bundle:
         before = imports(ledger).get(bundle.header.ledger_id)
         known = before.verifier_key if before else None
-        checked = check(bundle, ledger, blobs, trusted=trusted, before=known, progress=progress)
+        checked = check(bundle, ledger, blobs, trusted=trusted, before=known, examine=examine, progress=progress)
         if checked.new and not only_check:
             progress(f"storing {checked.header.blobs} blobs and {checked.new} events")
             store_blobs(bundle, blobs)

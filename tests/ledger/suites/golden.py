@@ -6,7 +6,7 @@ It has rows in every table: events of every type that can be appended, a tree of
 import tempfile
 from pathlib import Path
 
-from forge.app.exchange import export, take_in
+from forge.app.exchange import export
 from forge.app.home import LEDGER_FILE
 from forge.app.signing import checkpoint, rotate_key
 from forge.app.workspace import Workspace
@@ -14,6 +14,7 @@ from forge.ledger.audit.history import audit
 from forge.ledger.schema import USER_VERSION
 from forge.ledger.signatures.checkpoints import issue
 from tests.ledger.making import examples
+from tests.ledger.sharing import taken_in
 from tests.ledger.suites.ledgers import fill
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -30,7 +31,7 @@ def written(folder: Path) -> Path:
         export(other, folder / "bundle", since=0, progress=silent)
     own = Workspace.create(folder / "own", origin="kernels/example")
     try:
-        take_in(own, folder / "bundle", key=None, progress=silent)
+        taken_in(own.ledger, own.blobs, folder / "bundle")
         checkpoint(own, new_key=False, copy=None)
         rotate_key(own)
         fill(own.ledger, 120)

@@ -11,11 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.exchange import export, take_in
+from forge.app.exchange import export
 from forge.app.home import LEDGER_FILE
 from forge.app.signing import checkpoint
 from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
+from tests.ledger.sharing import taken_in
 from tests.ledger.suites.ledgers import fill
 from tests.ledger.suites.sizes import LONG
 
@@ -36,7 +37,7 @@ def everything(tmp_path_factory: pytest.TempPathFactory) -> Path:
         export(other, folder / "bundle", since=0, progress=silent)
     with Workspace.create(folder / "own", origin="kernels/own") as own:
         fill(own.ledger, 20)
-        take_in(own, folder / "bundle", key=None, progress=silent)
+        taken_in(own.ledger, own.blobs, folder / "bundle")
         fill(own.ledger, 20)
         checkpoint(own, new_key=False, copy=None)
     path = folder / "own" / LEDGER_FILE
