@@ -1,12 +1,14 @@
 """Shows what a second node is worth, and that a node that is killed loses nothing and repeats nothing.
 
-    python benchmarks/cluster.py --candidates 30            one node is killed halfway
-    python benchmarks/cluster.py --candidates 30 --apart    two nodes beside two machines apart
+    python benchmarks/cluster.py --candidates 30                        one node is killed halfway
+    python benchmarks/cluster.py --candidates 30 --apart                two nodes beside two machines apart
+    python benchmarks/cluster.py --candidates 1000 --cpus-per-node 16   on a machine with 32 cores
 
-Both need the extra `ray`; the nodes are two of this machine. Each candidate is a C++ example that is built and then
-refused. Without --apart the pipeline is given again with --resume after the kill, and the document says how many
-candidates are decided and how many are decided more than once. With --apart the candidates are judged by two nodes
-for one workspace, and by two workers of two workspaces, and the document has both rates.
+It needs the repository, Python 3.11, g++ and the extras `lab` and `ray`; the nodes are two of this machine. With
+--cpus-per-node each node keeps to cores of its own, and has a job for every two of them. Each candidate is a C++
+example that is compiled and then refused. Without --apart the pipeline is given again with --resume after the kill,
+and the document says how many candidates are decided and how many are decided more than once. With --apart the
+candidates are judged by two nodes for one workspace, and by two workers of two workspaces, and both rates are told.
 """
 
 import argparse
@@ -19,8 +21,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HONEST = ROOT / "examples" / "honest_cpp"
 POLL_S = 0.5
 """Time between two looks at the ledger, in seconds."""
+CORES_OF_A_JOB = 2
+"""Number of cores for each job of a node: one compiles or runs the candidate, the other judges."""
 
 
 def forge(*words: object) -> subprocess.CompletedProcess[str]:
@@ -60,68 +65,119 @@ def workspace(home: Path) -> str:
     return str(json.loads(forge("task", "create", *task, *shape, "--home", home, "--json").stdout)["task_id"])
 
 
-def decided(home: Path) -> Counter[str]:
-    """Return how often each candidate was decided."""
+def events(home: Path, *types: str) -> list[Any]:
+    """Return the events of some types."""
     from forge.app.workspace import Workspace
 
     with Workspace.open(home, read_only=True) as opened:
-        events = opened.ledger.read(types=("CandidateRejected", "CandidateVerified"))
-        return Counter(str(getattr(one.event, "candidate", "")) for one in events)
+        return [one.event for one in opened.ledger.read(types=types)]
+
+
+def decided(home: Path) -> Counter[str]:
+    """Return how often each candidate was decided."""
+    return Counter(one.candidate for one in events(home, "CandidateRejected", "CandidateVerified"))
+
+
+def decided_by(home: Path) -> dict[str, int]:
+    """Return how many candidates each node decided."""
+    named = {one.env_sha256: one.environment.worker for one in events(home, "EnvironmentCaptured")}
+    return dict(Counter(named[one.env_sha256] for one in events(home, "CandidateRejected", "CandidateVerified")))
+
+
+def lost(home: Path) -> int:
+    """Return how many jobs were lost with a node. Each left no verdict."""
+    return len(events(home, "VerificationErrored"))
+
+
+@dataclass(frozen=True)
+class Nodes:
+    """Two nodes of this machine."""
+
+    address: str
+    jobs_per_node: int
+    kill: Callable[[], None]
+    """Function that kills the second node."""
 
 
 @contextmanager
-def cluster() -> Iterator[tuple[Any, Any]]:
-    """Two nodes of this machine, which ask for a token: the cluster and its second node."""
+def cluster(cpus: int | None) -> Iterator[Nodes]:
+    """Start two nodes, which ask for a token. With `cpus`, each keeps to so many cores of its own."""
     from ray.cluster_utils import Cluster
 
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+    found = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus or 1, "include_dashboard": False})
     try:
-        yield found, found.add_node(num_cpus=1)
+        second = found.add_node(num_cpus=cpus or 1)
+        if cpus is not None:
+            cores = sorted(os.sched_getaffinity(0))
+            keep_to(found.head_node, cores[:cpus])
+            keep_to(second, cores[cpus : 2 * cpus])
+        yield Nodes(
+            found.address,
+            max(1, (cpus or 1) // CORES_OF_A_JOB),
+            lambda: found.remove_node(second, allow_graceful=False),
+        )
     finally:
         found.shutdown()
 
 
-def pipeline(home: Path, task: str, folders: Sequence[Path], address: str, *more: str) -> None:
+def keep_to(node: Any, cores: Sequence[int]) -> None:  # Any: Ray's package has no types that mypy reads
+    """Let a node's raylet, its workers, and those that it starts from now on, run on these cores alone."""
+    waiting = [started.process.pid for started in node.all_processes["raylet"]]
+    while waiting:
+        for thread in Path(f"/proc/{waiting.pop()}/task").iterdir():
+            os.sched_setaffinity(int(thread.name), cores)
+            waiting += map(int, (thread / "children").read_text().split())
+
+
+def pipeline(home: Path, task: str, folders: Sequence[Path], nodes: Nodes, *more: str) -> None:
     """Judge folders on the nodes of a cluster."""
-    forge("pipeline", task, *folders, "--ray", address, "--plain-network", "--home", home, "--json", *more)
+    at = ("--ray", nodes.address, "--plain-network", "--jobs-per-node", nodes.jobs_per_node)
+    forge("pipeline", task, *folders, *at, "--home", home, "--json", *more)
 
 
-def with_a_kill(count: int, folder: Path) -> dict[str, object]:
+def with_a_kill(count: int, folder: Path, *, cpus: int | None) -> dict[str, object]:
     """Judge candidates, kill a node when half of them are decided, and go on."""
     home, folders = folder / "home", made(folder, count)
     task, at = workspace(home), 0
-    began = time.monotonic()
-    with cluster() as (nodes, second):
-        judging = threading.Thread(target=pipeline, args=(home, task, folders, nodes.address))
+    with cluster(cpus) as nodes:
+        began = time.monotonic()
+        judging = threading.Thread(target=pipeline, args=(home, task, folders, nodes))
         judging.start()
         while judging.is_alive() and at < count // 2:
             time.sleep(POLL_S)
             at = decided(home).total()
-        nodes.remove_node(second, allow_graceful=False)
+        killed_after_s = time.monotonic() - began
+        nodes.kill()
         judging.join()
-        first = decided(home).total()
-        pipeline(home, task, folders, nodes.address, "--resume")
+        took_s, first = time.monotonic() - began, decided(home).total()
+        pipeline(home, task, folders, nodes, "--resume")
     counts = decided(home)
     stands = forge("ledger", "verify", "--home", home, "--json").returncode == 0
     return {
         "candidates": count,
+        "cores": len(os.sched_getaffinity(0)),
+        "jobs_per_node": nodes.jobs_per_node,
         "decided_when_the_node_was_killed": at,
         "decided_by_the_first_command": first,
         "decided": len(counts),
         "decided_more_than_once": sum(number > 1 for number in counts.values()),
+        "lost_jobs_asked_for_again": lost(home),
+        "decided_by_each_node": decided_by(home),
         "ledger_stands": stands,
-        "took_s": round(time.monotonic() - began, 1),
+        "per_minute_before_the_kill": round(60 * at / killed_after_s, 1),
+        "first_command_took_s": round(took_s, 1),
+        "resume_took_s": round(time.monotonic() - began - took_s, 1),
     }
 
 
-def beside_two_apart(count: int, folder: Path) -> dict[str, object]:
+def beside_two_apart(count: int, folder: Path, *, cpus: int | None) -> dict[str, object]:
     """Judge the same candidates by two nodes of one cluster, and by two workers of two workspaces."""
     folders, half = made(folder, count), count // 2
     one = folder / "one"
     task = workspace(one)
-    with cluster() as (nodes, _):
+    with cluster(cpus) as nodes:
         began = time.monotonic()
-        pipeline(one, task, folders, nodes.address)
+        pipeline(one, task, folders, nodes)
         together_s = time.monotonic() - began
     homes = [(folder / "left", folders[:half]), (folder / "right", folders[half:])]
     tasks = [workspace(home) for home, _ in homes]
@@ -144,10 +200,16 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--candidates", type=int, default=30)
     options.add_argument("--apart", action="store_true")
+    options.add_argument(
+        "--cpus-per-node", type=int, metavar="N", help="cores of each node; with --apart leave it out"
+    )
     chosen = options.parse_args()
+    cpus, here = chosen.cpus_per_node, len(os.sched_getaffinity(0))
+    if chosen.candidates < 2 or (cpus is not None and not (cpus >= 1 and 2 * cpus <= here and not chosen.apart)):
+        options.error(f"expected 2 candidates or more, and without --apart 1 to {here // 2} cores for each node")
     with tempfile.TemporaryDirectory(prefix="forge-cluster-") as folder:
         ask = beside_two_apart if chosen.apart else with_a_kill
-        print(json.dumps(ask(chosen.candidates, Path(folder)), indent=1))
+        print(json.dumps(ask(chosen.candidates, Path(folder), cpus=cpus), indent=1))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,13 @@ from forge.executor.remote.answering import require_strong_enough
 from forge.executor.remote.executor import RemoteExecutor
 
 
-def places_of(cluster: str, *, plain_network: bool) -> list[str]:
-    """Return an address for each GPU of each node, and one for each node without a GPU.
+def places_of(cluster: str, *, plain_network: bool, jobs_per_node: int = 1) -> list[str]:
+    """Return an address for each GPU of each node, and `jobs_per_node` times that of a node without a GPU.
 
     Raises EnvironmentUnfit for a cluster that isn't protected, and RemoteFailed if none answers.
     """
-    return [str(place) for place in _places(cluster, plain_network=plain_network)]
+    found = _places(cluster, plain_network=plain_network)
+    return [str(place) for place in found for _ in range(jobs_per_node if place.device is None else 1)]
 
 
 def cluster_report(cluster: str, policy: Policy, *, plain_network: bool) -> list[dict[str, object]]:

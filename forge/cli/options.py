@@ -71,3 +71,9 @@ PlainNetwork = Annotated[
     bool,
     typer.Option("--plain-network", help="With --ray: the network is private, so it isn't encrypted."),
 ]
+JobsPerNode = Annotated[
+    int,
+    typer.Option(
+        "--jobs-per-node", min=1, max=64, help="With --ray: jobs side by side on a node without a GPU. A GPU has one."
+    ),
+]

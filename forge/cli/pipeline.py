@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import Cluster, DeviceName, Home, Json, On, PlainNetwork, Quiet, Verbose
+from forge.cli.options import Cluster, DeviceName, Home, JobsPerNode, Json, On, PlainNetwork, Quiet, Verbose
 from forge.cli.output import emit_json, say
 from forge.cli.phase_answers import bench_answer, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.phases import Again, Author, leave, show
@@ -50,6 +50,7 @@ def pipeline(
     _on: On = None,
     ray: Cluster = None,
     plain_network: PlainNetwork = False,
+    jobs_per_node: JobsPerNode = 1,
     home: Home = None,
     _quiet: Quiet = False,
     _verbose: Verbose = False,
@@ -69,17 +70,24 @@ def pipeline(
         raise UsageError("--again with --resume: expected one; --resume asks nothing again that is decided")
     require_folders(folders)
     chosen_device(device)
+    places = None if ray is None else _places(ray, plain_network=plain_network, jobs_per_node=jobs_per_node)
     with open_workspace(home) as workspace:
         meant = find_target(workspace, target)
         asked = _Pipeline(workspace, meant, folders, author=author, again=again, resume=resume, as_json=as_json)
         try:
-            asked.ask_all() if ray is None else asked.ask_cluster(ray, plain_network=plain_network)
+            asked.ask_all() if places is None else asked.ask_cluster(places)
         except KeyboardInterrupt:
             say("to go on after this interruption, give the same command with --resume")
             raise
         following = next_command(workspace, asked.results[0]["run_id"]) if len(folders) == 1 else None
     asked.print_results()
     _leave(asked.results, following)
+
+
+def _places(cluster: str, *, plain_network: bool, jobs_per_node: int) -> list[str]:
+    from forge.app.cluster import places_of
+
+    return places_of(cluster, plain_network=plain_network, jobs_per_node=jobs_per_node)
 
 
 class _Pipeline:
@@ -121,19 +129,18 @@ class _Pipeline:
                 raise
             self.results.append(finished(chosen, answers))
 
-    def ask_cluster(self, cluster: str, *, plain_network: bool) -> None:
+    def ask_cluster(self, cluster_places: Sequence[str]) -> None:
         """Submit every folder, let the places of a Ray cluster do the work, and collect what was recorded.
 
         A job that was lost is asked for again. What stays undecided is inconclusive: nothing is run on this machine.
         """
-        from forge.app.cluster import places_of
         from forge.app.folder_runs import choose_run
         from forge.app.lost_jobs import unanswered
         from forge.app.pace import counting
         from forge.app.work import request_work
         from forge.cli.side_by_side import serve_until_answered
 
-        places = [("--on", place) for place in places_of(cluster, plain_network=plain_network)]
+        places = [("--on", place) for place in cluster_places]
         chosen, requested = [], list[str]()
         for folder in self.folders:
             one = choose_run(self.workspace, self.target, folder, author=self.author, alone=False, resume=self.resume)
@@ -142,8 +149,9 @@ class _Pipeline:
                 request_work(self.workspace, self.workspace.find_run(one.run_id), "promote")
                 requested.append(one.run_id)
         say(f"{len(requested)} of {len(chosen)} folders on {len(places)} places of the cluster")
-        with counting(self.workspace, requested, tell_pace):
-            serve_until_answered(self.workspace, requested, places, self.workspace.home)
+        if requested:
+            with counting(self.workspace, requested, tell_pace):
+                serve_until_answered(self.workspace, requested, places, self.workspace.home)
         for one in chosen:
             answers = self._recorded(one)
             run = self.workspace.find_run(one.run_id)

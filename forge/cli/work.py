@@ -7,7 +7,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.options import Cluster, Home, Json, On, PlainNetwork, Run
+from forge.cli.options import Cluster, Home, JobsPerNode, Json, On, PlainNetwork, Run
 from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
 from forge.cli.side_by_side import GAVE_UP, serve_side_by_side
 from forge.cli.suggest import suggest
@@ -39,6 +39,7 @@ def work(
     _on: On = None,
     ray: Cluster = None,
     plain_network: PlainNetwork = False,
+    jobs_per_node: JobsPerNode = 1,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -54,7 +55,8 @@ def work(
     if ray is not None:
         from forge.app.cluster import places_of
 
-        places = [("--on", place) for place in places_of(ray, plain_network=plain_network)]
+        found = places_of(ray, plain_network=plain_network, jobs_per_node=jobs_per_node)
+        places = [("--on", place) for place in found]
         raise typer.Exit(max(serve_side_by_side(places, once=once, home=home, as_json=as_json)))
     if device and len(device) > 1:
         from forge.app.chosen_device import devices_named
