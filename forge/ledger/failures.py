@@ -30,7 +30,7 @@ _FILE_CODES = frozenset(
     }
 )
 """SQLite's codes for a damaged file, or one that is no ledger."""
-_PRIMARY_CODE_MASK = 0xFF
+PRIMARY_CODE_MASK = 0xFF
 """Bit mask that gives the primary code of an extended result code: its low byte (sqlite.org/rescode.html)."""
 
 
@@ -54,7 +54,7 @@ def _as_forge_error(error: sqlite3.Error, path: Path, left: str) -> ForgeError |
     if extended is None:
         return _not_text(path) if str(error).startswith(_UNDECODABLE) else None
     name = getattr(error, "sqlite_errorname", "SQLITE")
-    primary = extended & _PRIMARY_CODE_MASK
+    primary = extended & PRIMARY_CODE_MASK
     if primary in _STORAGE_CODES:
         return StorageFailed(
             f"{path}: the disk or its file system refused ({name}: {error}); {left}: "

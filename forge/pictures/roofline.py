@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ROOF = "#41464d"
 DASHES: tuple[object, object] = ("-", (0, (5, 3)))
 """Line styles of the slopes: first for the slowest path to memory, second for faster ones."""
+REACH = 1.8
+"""Factor between the outermost points and the ends of an axis, twice below. Chosen; labels need room there."""
 APART = 1.5
 """Smallest factor between two levels that get lines of their own. Chosen; nearer labels would overlap."""
 
@@ -23,8 +25,8 @@ APART = 1.5
 def draw_roofline(points: Sequence[Placed], roofs: Roofs, path: Path, *, title: str) -> None:
     """Draw every candidate at its arithmetic intensity and rate. Promoted ones are filled."""
     with picture(path, width=9.0, heights=(5.4,)) as (figure, (axes,)):
-        left, right = _decades([point.flop_per_byte for point in points] + _ridges(roofs), reach=1.8)
-        bottom, top = _decades([point.flop_per_s for point in points] + list(roofs.flop_per_s.values()), reach=1.8)
+        left, right = _decades([point.flop_per_byte for point in points] + _ridges(roofs))
+        bottom, top = _decades([point.flop_per_s for point in points] + list(roofs.flop_per_s.values()))
         axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(bottom, top))
         series = sorted({point.series for point in points})
         for name, (colour, marker) in styles(series).items():
@@ -56,10 +58,10 @@ def _ridges(roofs: Roofs) -> list[float]:
     return [max(roofs.flop_per_s.values()) / max(roofs.bytes_per_s.values())]
 
 
-def _decades(values: list[float], *, reach: float) -> tuple[float, float]:
+def _decades(values: list[float]) -> tuple[float, float]:
     """Return the ends of an axis that shows all values, with space at both ends."""
     positive = [value for value in values if value > 0] or [1.0, 10.0]
-    return min(positive) / reach**2, max(positive) * reach
+    return min(positive) / REACH**2, max(positive) * REACH
 
 
 def _draw_roofs(axes: Axes, roofs: Roofs, *, left: float, right: float) -> None:

@@ -249,7 +249,7 @@ def parse_least_domain(untrusted_text: str | None, operation: Operation, *shapes
     if untrusted_text is None:
         return None
     domain = parse_domain(untrusted_text, operation.axes)
-    faults = (shape_fault(domain, operation, shape, "the task's shape") for shape in shapes)
+    faults = (shape_fault(domain, operation, shape) for shape in shapes)
     fault = next((one for one in faults if one is not None), None)
     if fault is not None:
         raise UsageError(f"bad domain {untrusted_text!r}: {fault}", hint=f"forge op show {operation.name}")

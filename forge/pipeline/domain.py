@@ -15,7 +15,7 @@ of answers, and verification would ask hardly more than the public shape."""
 def domain_fault(domain: KernelDomain, task: Task) -> str | None:
     """Return why a candidate's domain doesn't fit its task, or None."""
     operation = find_operation(task.op)
-    faults = (shape_fault(domain, operation, shape, "the task's shape") for shape in task.shapes)
+    faults = (shape_fault(domain, operation, shape) for shape in task.shapes)
     fault = next((one for one in faults if one is not None), None)
     if fault is not None:
         return fault
@@ -35,7 +35,7 @@ def domain_fault(domain: KernelDomain, task: Task) -> str | None:
     return None
 
 
-def shape_fault(domain: KernelDomain, operation: Operation, shape: dict[str, int], what: str) -> str | None:
+def shape_fault(domain: KernelDomain, operation: Operation, shape: dict[str, int]) -> str | None:
     """Return why a shape can't be in a domain of this operation, or None if it lies inside."""
     unknown = next((axis for axis in domain.named_axes if axis not in operation.axes), None)
     if unknown is not None:
@@ -47,7 +47,7 @@ def shape_fault(domain: KernelDomain, operation: Operation, shape: dict[str, int
     if broken is None:
         return None
     said = ", ".join(f"{axis} = {size}" for axis, size in sorted(shape.items()))
-    return f"it excludes {what} ({said}), since it demands {broken}: expected a domain that holds it"
+    return f"it excludes the task's shape ({said}), since it demands {broken}: expected a domain that holds it"
 
 
 def resolved_for(operation: Operation, domain: KernelDomain) -> KernelDomain:

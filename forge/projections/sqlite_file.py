@@ -15,6 +15,7 @@ from pathlib import Path
 import orjson
 
 from forge.domain.history_version import SCHEMA_VERSION
+from forge.ledger.failures import PRIMARY_CODE_MASK
 from forge.projections.schema import Table, creations, tables
 
 PAGE_BYTES = 4096
@@ -32,8 +33,6 @@ BUSY_TIMEOUT_S = 30.0
 seconds."""
 SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
-PRIMARY_CODE_MASK = 0xFF
-"""Bit mask that gives the primary code of an extended result code: its low byte (sqlite.org/rescode.html)."""
 DAMAGE_CODES = frozenset(
     {
         sqlite3.SQLITE_CORRUPT,

@@ -61,7 +61,7 @@ def stale(workspace: HasTables, *, days: int, current: Current) -> Answer:
     today = datetime.now(UTC)
     rows: list[tuple[Cell, ...]] = []
     for kernel in kernels:
-        age_days = (today - _moment(str(kernel["measured_at"]))).total_seconds() / SECONDS_A_DAY
+        age_days = (today - datetime.fromisoformat(str(kernel["measured_at"]))).total_seconds() / SECONDS_A_DAY
         reasons = [f"older than {days} days"] if age_days > days else []
         if current != "any":
             reasons += _elsewhere(kernel, machines.get(str(kernel["gpu"])))
@@ -76,10 +76,6 @@ def stale(workspace: HasTables, *, days: int, current: Current) -> Answer:
         notes=(f"older than {days} days, or not measured on {against[current]}",),
         more={"kernels": len(kernels)},
     )
-
-
-def _moment(text: str) -> datetime:
-    return datetime.fromisoformat(text)
 
 
 def _machines_here() -> dict[str, Named]:

@@ -63,12 +63,12 @@ class _Smaller:
         return math.prod(self.observed.case.shape.values()), STYLES.index(self.style)
 
 
-def shrink(kernel: LoadedKernel, failed: Failed, *, budget_s: float = BUDGET_S) -> Failed:
+def shrink(kernel: LoadedKernel, failed: Failed) -> Failed:
     """Return the same failure with the smallest counterexample found within the budget."""
     case, first = failed.case, failed.counterexample
     if case is None or first is None or failed.reason.code not in SHRINKABLE:
         return failed
-    search = _Search(kernel, case, stop_s=time.monotonic() + budget_s)
+    search = _Search(kernel, case, stop_s=time.monotonic() + BUDGET_S)
     found = search.run()
     if found is None:
         return failed

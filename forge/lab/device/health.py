@@ -75,9 +75,9 @@ class Hung(Value):
 Health = Healthy | Faulty | Hung
 
 
-def check_health(device: Device, *, limit_s: float = LIMIT_S) -> Health:
+def check_health(device: Device) -> Health:
     """Run the known computation on a device."""
-    return watch([sys.executable, "-m", "forge.lab.device.health", device.uuid], limit_s=limit_s)
+    return watch([sys.executable, "-m", "forge.lab.device.health", device.uuid], limit_s=LIMIT_S)
 
 
 def watch(command: list[str], *, limit_s: float) -> Health:

@@ -23,8 +23,6 @@ _DIGEST_KEY = re.compile(rb'sha256":["[]')
 """Text that occurs in every canonical payload with a field for `_digest_fields`."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _MANIFEST = "manifest.json"
-_CHUNK_BYTES = 1 << 20
-"""Number of bytes of a file that are read at a time. Chosen; a larger number takes more memory."""
 
 
 class EvidenceCheck:
@@ -144,10 +142,7 @@ def _sha256_of(path: Path) -> str | None:
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):
             return None
-        digest = hashlib.sha256()
         with open(path, "rb") as stream:
-            while chunk := stream.read(_CHUNK_BYTES):
-                digest.update(chunk)
+            return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError:
         return None
-    return digest.hexdigest()

@@ -20,7 +20,6 @@ MANIFEST = "manifest.json"
 PATH_LIMIT = 200
 """Longest path of a file of a run, in characters. Chosen; it is below the 255 bytes that file systems allow for one
 name."""
-_CHUNK_BYTES = 1 << 20
 
 _ROLES = (
     ("candidate/", "candidate"),
@@ -106,8 +105,5 @@ def _hashed(path: Path, name: str) -> ManifestFile | NotRegular:
     with os.fdopen(descriptor, "rb") as stream:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return NotRegular(path=name)
-        digest, size_bytes = hashlib.sha256(), 0
-        while chunk := stream.read(_CHUNK_BYTES):
-            digest.update(chunk)
-            size_bytes += len(chunk)
-    return ManifestFile(path=name, size_bytes=size_bytes, sha256=digest.hexdigest(), role=role_of(name))
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        return ManifestFile(path=name, size_bytes=stream.tell(), sha256=digest, role=role_of(name))
