@@ -100,16 +100,10 @@ class _Record:
 
 def examine(job: Job, *, progress: Progress) -> Examination:
     """Judge one candidate; raise EnvironmentUnfit if the machine fails, not the candidate."""
-    record = _Record()
     keep_freed_memory()
     if job.runner.launches_plans:
         trusted.prepare(job)
-    steps: tuple[tuple[str, Step], ...] = (("screen", _screen), ("build", _build), ("verify", _verify))
-    for stage, step in steps:
-        failed = step(job, record, progress)
-        if failed is not None:
-            return record.rejected(stage, failed)
-    return record.accepted()
+    return _through((("screen", _screen), ("build", _build), ("verify", _verify)), job, progress)
 
 
 def examine_build(job: Job, *, progress: Progress) -> Examination:
@@ -117,13 +111,18 @@ def examine_build(job: Job, *, progress: Progress) -> Examination:
 
     Raise EnvironmentUnfit if this machine can't build it.
     """
+    examined = _through((("screen", _screen), ("build", _build)), job, progress)
+    return replace(examined, stage="build") if isinstance(examined.verdict, Accepted) else examined
+
+
+def _through(stages: tuple[tuple[str, Step], ...], job: Job, progress: Progress) -> Examination:
+    """Take the candidate through stages, up to the first that refuses it."""
     record = _Record()
-    steps: tuple[tuple[str, Step], ...] = (("screen", _screen), ("build", _build))
-    for stage, step in steps:
+    for stage, step in stages:
         failed = step(job, record, progress)
         if failed is not None:
             return record.rejected(stage, failed)
-    return replace(record.accepted(), stage="build")
+    return record.accepted()
 
 
 def _screen(job: Job, record: _Record, progress: Progress) -> Failed | None:

@@ -5,6 +5,7 @@ It uses no live result, no file and no clock. The kernel's version is the next n
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from forge.domain.digest import digest_of
 from forge.domain.environment import Environment
@@ -71,27 +72,36 @@ class PromotionEvidence:
         return speedup_over(first.confirmation or first, self.benchmark.event.baseline_used)
 
 
+class RuleResult(NamedTuple):
+    """What a rule saw, and what it demands."""
+
+    observed: str
+    threshold: str
+    met: bool
+
+
 @dataclass(frozen=True)
 class _Rule:
     name: str
     code: ReasonCode
-    observe: Callable[[PromotionEvidence], tuple[str, str, bool]]
-    """Function from the case to the observed value, the threshold, and True if the rule is met."""
+    apply: Callable[[PromotionEvidence], RuleResult]
 
 
 def promote(case: PromotionEvidence, *, earlier_versions: int) -> KernelPromoted | PromotionDenied:
     """Promote the candidate as the family's next version, or say which rule it fails."""
     results: list[GateResult] = []
     for rule in (*RULES, FURTHER_SHAPES) if case.task.further_shapes else RULES:
-        observed, threshold, met = rule.observe(case)
-        verdict = "passed" if met else "failed"
+        found = rule.apply(case)
         results.append(
-            GateResult.model_validate(
-                {"name": rule.name, "verdict": verdict, "observed": observed, "threshold": threshold}
+            GateResult(
+                name=rule.name,
+                verdict="passed" if found.met else "failed",
+                observed=found.observed,
+                threshold=found.threshold,
             )
         )
-        if not met:
-            message = f"{rule.name}: {observed}, expected {threshold}"
+        if not found.met:
+            message = f"{rule.name}: {found.observed}, expected {found.threshold}"
             return PromotionDenied(
                 run_id=case.run_id,
                 family=case.task.family,
@@ -144,7 +154,7 @@ def _measured_shapes(case: PromotionEvidence) -> tuple[Shape, ...]:
     )
 
 
-def _further(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _further(case: PromotionEvidence) -> RuleResult:
     """Check that each further shape of the task has its own evidence, of the same kind as the first shape's."""
     benchmark, wanted = case.benchmark.event, [shape_text(shape) for shape in case.task.further_shapes]
     outcomes = {
@@ -162,23 +172,25 @@ def _further(case: PromotionEvidence) -> tuple[str, str, bool]:
     )
     named = tuple(one.seq for one in case.further) == benchmark.further_seqs
     observed = "; ".join(f"{shape} {outcome}" for shape, outcome in outcomes.items()) or "none was timed"
-    return observed, f"evidence of its own at {'; '.join(wanted)}", same and named and list(outcomes) == wanted
+    return RuleResult(
+        observed, f"evidence of its own at {'; '.join(wanted)}", same and named and list(outcomes) == wanted
+    )
 
 
-def _same_bytes(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _same_bytes(case: PromotionEvidence) -> RuleResult:
     named = {case.submitted.files.sha256, case.submitted.candidate, case.verified.event.candidate}
     named.add(case.benchmark.event.candidate)
-    return f"{len(named)} candidate digests in the evidence", "one", len(named) == 1
+    return RuleResult(f"{len(named)} candidate digests in the evidence", "one", len(named) == 1)
 
 
-def _same_task(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _same_task(case: PromotionEvidence) -> RuleResult:
     named = {case.task.task_id, case.verified.event.task_id, case.benchmark.event.task_id}
     chained = case.benchmark.event.verified_seq == case.verified.seq
     observed = f"{len(named)} tasks, benchmark of event {case.benchmark.event.verified_seq}"
-    return observed, f"one task, benchmark of event {case.verified.seq}", len(named) == 1 and chained
+    return RuleResult(observed, f"one task, benchmark of event {case.verified.seq}", len(named) == 1 and chained)
 
 
-def _same_policy(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _same_policy(case: PromotionEvidence) -> RuleResult:
     wanted = digest_of(case.policy)
     named = {
         case.task.policy_sha256,
@@ -186,52 +198,54 @@ def _same_policy(case: PromotionEvidence) -> tuple[str, str, bool]:
         case.benchmark.event.policy_sha256,
     }
     observed = ", ".join(sorted(digest[:12] for digest in named))
-    return observed, wanted[:12], named == {wanted}
+    return RuleResult(observed, wanted[:12], named == {wanted})
 
 
-def _real(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _real(case: PromotionEvidence) -> RuleResult:
     simulated = case.verified.event.simulated
-    return "simulated" if simulated else "ran on the target", "ran on the target", not simulated
+    return RuleResult("simulated" if simulated else "ran on the target", "ran on the target", not simulated)
 
 
-def _isolated(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _isolated(case: PromotionEvidence) -> RuleResult:
     levels = (case.verified.event.isolation.level, case.benchmark.event.isolation.level)
     met = all(at_least(level, case.policy.minimum_isolation) for level in levels)
-    return " and ".join(levels), f"at least {case.policy.minimum_isolation}", met
+    return RuleResult(" and ".join(levels), f"at least {case.policy.minimum_isolation}", met)
 
 
-def _gates(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _gates(case: PromotionEvidence) -> RuleResult:
     gates = case.verified.event.gates
     passed, unasked = (sum(gate.verdict == said for gate in gates) for said in ("passed", "not asked"))
     observed = f"{passed} of {len(gates)} gates passed" + (f", {unasked} not asked" if unasked else "")
-    return observed, "all that were asked" if unasked else "all", passed > 0 and passed + unasked == len(gates)
+    return RuleResult(
+        observed, "all that were asked" if unasked else "all", passed > 0 and passed + unasked == len(gates)
+    )
 
 
-def _held_out(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _held_out(case: PromotionEvidence) -> RuleResult:
     alone, is_drawn = "drawn for this candidate alone", case.verified.event.held_out_seed is not None
     threshold = f"{alone}: its author gets feedback" if case.draws_held_out else "any"
-    return alone if is_drawn else "those of the task", threshold, is_drawn or not case.draws_held_out
+    return RuleResult(alone if is_drawn else "those of the task", threshold, is_drawn or not case.draws_held_out)
 
 
-def _authority(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _authority(case: PromotionEvidence) -> RuleResult:
     methods = {workload.candidate.method for workload in case.benchmark.event.workloads}
     met = clock_is_accepted(methods, case.task, case.policy)
-    return ", ".join(sorted(methods)), f"{wanted_clock(case.task, case.policy)} or stronger", met
+    return RuleResult(", ".join(sorted(methods)), f"{wanted_clock(case.task, case.policy)} or stronger", met)
 
 
-def _measured(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _measured(case: PromotionEvidence) -> RuleResult:
     shapes = [workload.shape for workload in case.benchmark.event.workloads]
-    return "; ".join(map(shape_text, shapes)), shape_text(case.task.shape), shapes == [case.task.shape]
+    return RuleResult("; ".join(map(shape_text, shapes)), shape_text(case.task.shape), shapes == [case.task.shape])
 
 
-def _stands(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _stands(case: PromotionEvidence) -> RuleResult:
     invalid = case.benchmark_invalidated
-    return "invalidated" if invalid else "stands", "stands", not invalid
+    return RuleResult("invalidated" if invalid else "stands", "stands", not invalid)
 
 
-def _newest(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _newest(case: PromotionEvidence) -> RuleResult:
     met = case.incumbent in (None, case.measured_beside)
-    return (
+    return RuleResult(
         f"measured beside {case.measured_beside or 'none'}",
         f"beside {case.incumbent or 'none'}, the incumbent now",
         met,
@@ -243,41 +257,41 @@ def _terms(case: PromotionEvidence) -> PromotionTerms:
     return PromotionTerms(case.task, case.policy, benchmark.baseline_used, benchmark.workloads[0].floor_ns)
 
 
-def _measurement(name: str) -> Callable[[PromotionEvidence], tuple[str, str, bool]]:
+def _measurement(name: str) -> Callable[[PromotionEvidence], RuleResult]:
     """Return the rule that applies the check of this name to the first measurement."""
 
-    def observe(case: PromotionEvidence) -> tuple[str, str, bool]:
+    def apply(case: PromotionEvidence) -> RuleResult:
         checks = check_timing(case.benchmark.event.workloads[0], _terms(case))
         check = next(one for one in checks if one.name == name)
-        return check.observed, check.threshold, check.met
+        return RuleResult(check.observed, check.threshold, check.met)
 
-    return observe
+    return apply
 
 
-def _confirmed(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _confirmed(case: PromotionEvidence) -> RuleResult:
     terms, first = _terms(case), case.benchmark.event.workloads[0]
     threshold = f"lower end at least {terms.minimum_speedup:.2f}x once more, on fresh data"
     if not case.policy.confirmation:
-        return "not asked for", threshold, True
+        return RuleResult("not asked for", threshold, True)
     if first.confirmation is None:
-        return "none", threshold, False
+        return RuleResult("none", threshold, False)
     found = case.confirmed.interval
     met = all(check.met for check in check_confirmation(first, terms))
-    return f"{found.ratio:.3f}x, {found.low:.3f} to {found.high:.3f}x", threshold, met
+    return RuleResult(f"{found.ratio:.3f}x, {found.low:.3f} to {found.high:.3f}x", threshold, met)
 
 
-def _resident(case: PromotionEvidence) -> tuple[str, str, bool]:
+def _resident(case: PromotionEvidence) -> RuleResult:
     timing, terms = case.benchmark.event.workloads[0], _terms(case)
     threshold = f"lower end at least {terms.minimum_speedup:.2f}x with resident operands"
     if "resident" not in case.policy.regimes:
-        return "not asked for", threshold, True
+        return RuleResult("not asked for", threshold, True)
     met = all(check.met for check in check_resident(timing, terms))
     if timing.residency is None or timing.residency.timing is None:
-        return (timing.residency and timing.residency.why_not) or "not measured", threshold, met
+        return RuleResult((timing.residency and timing.residency.why_not) or "not measured", threshold, met)
     first = timing.residency.timing
     found = speedup_over(first.confirmation or first, fastest(case.task, first.speedups))
     ends = f"{found.interval.low:.3f} to {found.interval.high:.3f}x"
-    return f"{found.interval.ratio:.3f}x, {ends} over {found.baseline}", threshold, met
+    return RuleResult(f"{found.interval.ratio:.3f}x, {ends} over {found.baseline}", threshold, met)
 
 
 RULES: tuple[_Rule, ...] = (

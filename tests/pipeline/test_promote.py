@@ -113,7 +113,7 @@ def test_one_rule_that_is_not_met_denies_and_is_named(rule: object) -> None:
     name, code = rule.name, rule.code  # type: ignore[attr-defined]
     for broken in BREAKS[name]:
         found = broken()
-        assert [one.name for one in RULES if not one.observe(found)[2]] == [name]
+        assert [one.name for one in RULES if not one.apply(found).met] == [name]
         denied = promote(found, earlier_versions=0)
         assert isinstance(denied, PromotionDenied)
         assert denied.reason.code == code
