@@ -7,7 +7,7 @@ The map of the package, from the top down. A module imports only what stands bel
 
 - `cli`, `app`: the commands, and the one place that reads the environment and the clock
 - `web`, `mcp`: pages and an HTTP API; tools for coding agents; both ask `app` alone
-- `pipeline`: create, plan, prompt, candidate, verify, benchmark, promote; recorded state in, events out
+- `pipeline`: create, plan, prompt, submit, verify, benchmark, promote; recorded state in, events out
 - `executor`: where lab jobs run
 - `authors`: programs that write candidates
 - `claims`: what may be said about speed, and pages checked against the evidence

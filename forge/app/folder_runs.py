@@ -14,7 +14,7 @@ from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.task import Task
 from forge.errors import RunNotFound, UsageError
 from forge.events import CandidateRejected, CandidateSubmitted, Event, TaskCreated
-from forge.pipeline import candidate
+from forge.pipeline.submit import submit
 from forge.projections.run_lookup import NEWEST, NUMBERED, STREAM
 from forge.projections.runs import RunState
 
@@ -123,7 +123,7 @@ def _earlier_run(workspace: Workspace, task: Task, folder: Path, *, author: str 
 
     An aborted run, and one whose candidate must be timed in another run, can't. If an author is given, it counts too.
     """
-    offered = candidate.submit(
+    offered = submit(
         folder, task=task, run_id=UNREAD, untrusted_author=author or workspace.actor, judged_before={}
     ).events[0]
     assert isinstance(offered, CandidateSubmitted | CandidateRejected)

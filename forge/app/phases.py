@@ -31,7 +31,8 @@ from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDeni
 from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
-from forge.pipeline import benchmark, candidate, claims, promote, reused_judgement, verify
+from forge.pipeline import benchmark, claims, promote, reused_judgement, verify
+from forge.pipeline import submit as submission
 from forge.pipeline.benchmark import Errored
 from forge.pipeline.early_stop import Stopped, conclude_stopped
 from forge.pipeline.further_shapes import conclude_further, measure_shapes
@@ -56,7 +57,7 @@ def submit(
     if stands is not None:
         return stands
     require_state(run, "prompt_ready", phase="submit")
-    outcome = candidate.submit(
+    outcome = submission.submit(
         folder,
         task=task_of(run),
         run_id=run.run_id,

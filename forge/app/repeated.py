@@ -16,7 +16,7 @@ from forge.events import (
     KernelPromoted,
     PromotionDenied,
 )
-from forge.pipeline import candidate
+from forge.pipeline.submit import submit
 from forge.projections.runs import RunState
 
 
@@ -24,7 +24,7 @@ def submission(run: RunState, folder: Path, *, author: str) -> Event | None:
     """Return the recorded submission if `folder` holds the same candidate; None otherwise."""
     if run.submitted is None or run.state in ("prompt_ready", "aborted"):
         return None
-    submission_now = candidate.submit(
+    submission_now = submit(
         folder, task=task_of(run), run_id=run.run_id, untrusted_author=author, judged_before={}
     ).events[0]
     recorded = run.submitted.event

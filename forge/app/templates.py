@@ -5,7 +5,7 @@ from pathlib import Path
 from forge.authors.search.space import SPACE_FILE
 from forge.domain.candidate import REQUIRED_FILES
 from forge.errors import UsageError
-from forge.pipeline.candidate import BadFolder, read_file, read_folder
+from forge.pipeline.candidate_folder import BadFolder, read_file, read_folder
 
 HINT = "forge agent run --help"
 

@@ -13,8 +13,8 @@ from forge.errors import UsageError
 from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source
 from forge.operations.operation import Operation
-from forge.pipeline.candidate import MODEL_ENTRY
 from forge.pipeline.starter_kernel import starter_names
+from forge.pipeline.submit import MODEL_ENTRY
 from forge.pipeline.templates import environment
 
 SMALL_ROWS, SMALL_COLUMNS = 2, 64

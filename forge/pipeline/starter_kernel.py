@@ -3,7 +3,7 @@
 from forge.languages import Language
 from forge.operations import reference_source
 from forge.operations.operation import Operation
-from forge.pipeline.candidate import MODEL_ENTRY
+from forge.pipeline.submit import MODEL_ENTRY
 from forge.pipeline.templates import environment
 
 ENTRY = "kernel"

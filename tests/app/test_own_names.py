@@ -17,9 +17,9 @@ from forge.errors import IntegrityError, UsageError
 from forge.lab.reference.infer import Inferred
 from forge.operations import OPERATIONS
 from forge.operations.own import find_own, make_known, own_name, own_operation
-from forge.pipeline.candidate import default_entry
 from forge.pipeline.create import parse_terms
 from forge.pipeline.reference import create_own
+from forge.pipeline.submit import default_entry
 from tests.cli.asking import ask
 from tests.lab.reference.references import square_contract
 from tests.pipeline.making import POLICY, made, request

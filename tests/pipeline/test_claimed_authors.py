@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forge.events import CandidateRejected, CandidateSubmitted
-from forge.pipeline.candidate import submit
+from forge.pipeline.submit import submit
 from tests.candidates import EXAMPLES
 from tests.pipeline.making import made
 

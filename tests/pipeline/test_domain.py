@@ -14,9 +14,9 @@ from forge.domain.task import HeldOut, Task
 from forge.errors import UsageError
 from forge.events import CandidateRejected, CandidateSubmitted
 from forge.operations import find_operation
-from forge.pipeline.candidate import submit
 from forge.pipeline.create import HELD_OUT_SHAPES, create
 from forge.pipeline.domain import domain_fault
+from forge.pipeline.submit import submit
 from tests.candidates import EXAMPLES
 from tests.pipeline.making import POLICY, made, request
 

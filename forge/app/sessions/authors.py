@@ -18,7 +18,7 @@ from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import Value
 from forge.domain.misfit import misfit
 from forge.errors import UnknownName, UsageError
-from forge.pipeline.candidate import BadFolder, read_file
+from forge.pipeline.candidate_folder import BadFolder, read_file
 
 MOST_FOLDERS = 1000
 """Number of candidate folders that one session hands in, at most: more would take days."""

@@ -12,7 +12,7 @@ from forge.domain.authoring import Ask, Author, BudgetLeft, LogEntry, Step
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import Digest
 from forge.errors import UsageError
-from forge.pipeline.candidate import BadFolder, read_file
+from forge.pipeline.candidate_folder import BadFolder, read_file
 from forge.projections.sessions import SessionState
 
 FEEDBACK = "feedback.json"

@@ -1,22 +1,18 @@
-"""Phase 5: accept or refuse bytes as a candidate.
+"""Phase 5: accept or refuse the files of a folder as a candidate.
 
-Nothing in the folder is trusted: names, sizes, links, encodings, the content of metadata.json. A refusal is an event
-that names the file and its fault. An accepted candidate is copied, so later edits of the folder change nothing.
+The content of metadata.json isn't trusted either. A refusal is an event that names the file and its fault. An
+accepted candidate is copied, so later edits of the folder change nothing.
 """
 
 import ast
-import errno
 import json
-import os
-import stat
 from collections import Counter
-from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 from pydantic import ValidationError
 
-from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES, Candidate, CandidateFile, Metadata
+from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Metadata
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.misfit import misfit, shortened
 from forge.domain.task import Task
@@ -27,13 +23,12 @@ from forge.lab.sources.fingerprint import normalised_sha256
 from forge.languages import LANGUAGES
 from forge.ledger.actors import MAY_WRITE, ActorClass
 from forge.operations import find_operation
+from forge.pipeline.candidate_folder import BadFolder, read_folder
 from forge.pipeline.domain import domain_fault
 from forge.pipeline.outcome import Outcome
 
 MODEL_ENTRY = "ModelNew"
 """Name of the entry point for a reference that is a module."""
-LEFT_OUT = ("__pycache__", "space.json")
-"""Names in a folder that are no part of a candidate: what Python leaves, and a template's space for a search."""
 AGENT_CLASS: ActorClass = "agent"
 """Class of the writers that programs are."""
 SHOWN = 200
@@ -55,13 +50,6 @@ def default_entry(untrusted_kernel: bytes, task: Task) -> str:
         return task.op
     defined = {one.name for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef)}
     return named if named in defined and task.op not in defined else task.op
-
-
-@dataclass(frozen=True)
-class BadFolder:
-    """Why a folder is no candidate."""
-
-    message: str
 
 
 def submit(
@@ -148,47 +136,6 @@ def _parse_author(untrusted_author: str) -> str:
 
 def _describe(name: str, content: bytes) -> CandidateFile:
     return CandidateFile(path=name, sha256=sha256(content), size_bytes=len(content))
-
-
-def read_folder(folder: Path) -> tuple[dict[str, bytes], BadFolder | None]:
-    """Read the five files up to the first fault. Links aren't followed, and large files aren't read."""
-    names = sorted(os.listdir(folder))
-    for name in names:
-        if name not in REQUIRED_FILES and name not in LEFT_OUT:
-            return {}, BadFolder(f"{name!r}: unexpected; expected exactly {', '.join(REQUIRED_FILES)}")
-    files: dict[str, bytes] = {}
-    for name in REQUIRED_FILES:
-        if name not in names:
-            return files, BadFolder(f"{name}: missing; expected exactly {', '.join(REQUIRED_FILES)}")
-        content = read_file(folder / name)
-        if isinstance(content, BadFolder):
-            return files, content
-        files[name] = content
-    return files, None
-
-
-def read_file(path: Path) -> bytes | BadFolder:
-    """Read one file of text that isn't trusted, within the limit of a candidate's files."""
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            return BadFolder(f"{path.name}: a link; put the file itself there")
-        return BadFolder(f"{path.name}: can't be read as a regular file ({error.strerror})")
-    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-        os.close(descriptor)
-        return BadFolder(f"{path.name}: not a regular file")
-    with open(descriptor, "rb") as file:
-        content = file.read(FILE_LIMIT_BYTES + 1)
-    if len(content) > FILE_LIMIT_BYTES:
-        return BadFolder(f"{path.name}: more than {FILE_LIMIT_BYTES} bytes")
-    if not content.strip():
-        return BadFolder(f"{path.name}: empty")
-    try:
-        text = content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        return BadFolder(f"{path.name}: not UTF-8 (byte {error.start})")
-    return BadFolder(f"{path.name}: contains a NUL character") if "\0" in text else content
 
 
 def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | BadFolder:
