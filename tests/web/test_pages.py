@@ -4,7 +4,7 @@ import html
 import http.client
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import quote
@@ -12,12 +12,16 @@ from urllib.parse import quote
 import httpx
 import pytest
 
+from forge.app.desk.desk import Desk
 from forge.app.workspace import Workspace
+from forge.errors import RequestRefused
 from forge.events import HumanDecided
+from forge.web.pages import signing_in
 from forge.web.pages.rendering import environment, rendered, visible
-from tests.cli.asking import HONEST, ask, create_task, history
+from tests.app.test_tokens import granted
+from tests.cli.asking import HONEST, ask, copied, create_task, history
 from tests.web.conftest import undecided
-from tests.web.serving import Served
+from tests.web.serving import Served, served
 from tests.web.test_writing import refused_calls
 
 FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
@@ -124,6 +128,15 @@ def test_the_drawings_are_those_of_the_recorded_speed(server: Served) -> None:
     assert drawing.text.lstrip().startswith("<?xml")
     assert "<script" not in drawing.text
     assert page(server, "/drawings/nothing/x.svg").status_code == 404
+    samples = page(server, f"/drawings/samples/{kernel['kernel_id']}.svg")
+    assert samples.headers["content-type"] == "image/svg+xml"
+    assert "<script" not in samples.text
+    assert page(server, "/drawings/samples/nothing.svg").status_code == 404
+    told = page(server, f"/kernels/{kernel['kernel_id']}.json").json()["samples"]
+    assert {one["side"] for one in told} == {"candidate", "eager", "control"}
+    assert [one["pair"] for one in told if one["side"] == "candidate"] == [1, 2, 3]
+    assert {one["median_us"] for one in told if one["side"] == "candidate"} == {50.0}
+    assert "Samples of each process pair" in page(server, f"/kernels/{kernel['kernel_id']}").text
     assert page(server, "/static/style.css").status_code == 200
     for path in ("/static/../serving.py", "/static/..%2fserving.py", "/static/%2e%2e%2fserving.py"):
         assert page(server, path).status_code == 404
@@ -208,7 +221,9 @@ def _around() -> dict[str, object]:
     from forge.app.tokens import READER
     from forge.web.pages.serving import around_page
 
-    return around_page("Error", READER, damage=None, form="")
+    desk = Desk(Path())
+    desk.close()
+    return around_page("Error", READER, desk=desk, form="")
 
 
 @contextmanager
@@ -274,9 +289,6 @@ def test_a_damaged_ledger_is_said_on_every_page_and_turns_forms_off(server: Serv
     import shutil
     import sqlite3
 
-    from tests.app.test_tokens import granted
-    from tests.web.serving import served
-
     home = Path(shutil.copytree(server.home, tmp_path / "home"))
     token = granted(home, "olaf", scope="operator")["token"]
     with sqlite3.connect(home / "kernel_registry.db") as connection:
@@ -315,6 +327,26 @@ def test_what_is_in_an_undecided_run_is_shown_to_its_author_alone(server: Served
     assert "numerics" in page(server, f"/runs/{run_id}", "eve").text
     candidate = server.get(f"/runs/{run_id}").json()["candidate"]
     assert page(server, f"/candidates/{candidate}").status_code == 404
+
+
+def test_a_server_that_only_reads_serves_no_form(filled_workspace: Path, tmp_path: Path) -> None:
+    home = copied(filled_workspace, tmp_path / "home")
+    token = granted(home, "olga", scope="operator")["token"]
+    with served(home, {"olga": token}, "--read-only") as reading:
+        for path in addresses(reading):
+            assert 'method="post"' not in page(reading, path, "olga").text, path
+            assert 'href="/sign-in"' not in page(reading, path).text, path
+        form = page(reading, "/sign-in")
+        assert (form.status_code, 'method="post"' in form.text) == (403, False)
+
+
+def test_a_form_that_is_too_old_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    hour = signing_in._hour()
+    given = signing_in.form_token("ada")
+    for later, accepted in ((0, True), (1, True), (2, False), (-1, False)):
+        monkeypatch.setattr(signing_in, "_hour", lambda at=hour + later: at)
+        with nullcontext() if accepted else pytest.raises(RequestRefused, match="too old"):
+            signing_in.require_form_token("ada", given)
 
 
 def test_a_revoked_token_in_a_cookie_is_forgotten(server: Served) -> None:

@@ -5,15 +5,20 @@ from collections.abc import Callable
 from pathlib import Path
 
 from forge.app.audit import drawing, histories, rooflines
+from forge.app.desk import samples
+from forge.app.desk.answers import RANKING
 from forge.app.desk.view import View
 from forge.app.desk.withheld import hidden_shapes, without_hidden
 from forge.app.kernels import find_kernel
 from forge.app.run_comparison import compare_runs
-from forge.errors import EnvironmentUnfit, NotFound
+from forge.errors import EnvironmentUnfit, NotFound, UsageError
 
 Data = dict[str, object]
 DRAWN_MEASUREMENTS = 1000
 """Number of newest measurements in a drawing of a kernel's history. Chosen; more points overlap in one drawing."""
+
+LISTED_CANDIDATES = 50
+"""Number of candidates in the table of a roofline. Chosen; the audit named roofline lists them all."""
 
 
 def compare_kernels(view: View, a: str, b: str) -> Data:
@@ -36,6 +41,26 @@ def history_picture(view: View, kernel_id: str) -> str:
     """Return a drawing of a kernel's measured times, as SVG."""
     answer = histories.history(view.published, kernel=kernel_id, limit=DRAWN_MEASUREMENTS)
     return _drawn(lambda path: drawing.plot_history(answer, path), empty=not answer.rows)
+
+
+def samples_picture(view: View, kernel_id: str) -> str:
+    """Return a drawing of the raw samples of a kernel's benchmark, as SVG; raise NotFound without samples."""
+    return _drawn(lambda path: samples.draw(view, kernel_id, path), empty=not samples.samples_us(view, kernel_id))
+
+
+def roofline_rows(view: View, gpu: str, op: str) -> list[Data]:
+    """Return the numbers of that drawing for one operation; none if no ceilings of the processor were measured."""
+
+    def ask() -> Data:
+        try:
+            answer = rooflines.roofline(view.published, gpu=gpu, wanted={"op": op})
+        except UsageError:
+            return {"rows": []}
+        return {"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows[:LISTED_CANDIDATES]]}
+
+    found = view.kept(f"roofline {gpu} {op}", (*RANKING, "DeviceCalibrated"), ask)["rows"]
+    assert isinstance(found, list)
+    return found
 
 
 def roofline_picture(view: View, gpu: str) -> str:

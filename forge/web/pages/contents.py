@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from forge.app.desk import answers, comparing, history, kernels, runs, tasks
 from forge.app.desk.desk import Desk
 from forge.app.desk.paging import USUAL_ITEMS
+from forge.app.desk.samples import samples_table
 from forge.app.desk.view import View
 from forge.app.tokens import Caller
 from forge.errors import ForgeError, NotFound, RequestRefused
@@ -95,6 +96,8 @@ def kernel(asked: PageQuestion) -> Data:
         "kernel": entry,
         "source": kernels.kernel_file(view, name, "kernel.py"),
         "measured": measured,
+        "samples": samples_table(view, name),
+        "roofline": comparing.roofline_rows(view, slot["gpu"], slot["op"]),
         "experiments": tried["rows"],
         "proof": proof,
     }

@@ -12,7 +12,7 @@ from forge.app.desk.permits import require_operator
 from forge.app.desk.refused_calls import LACKING_RIGHTS
 from forge.app.tokens import READER, Caller
 from forge.app.workspace import Workspace
-from forge.errors import ForgeError
+from forge.errors import ForgeError, RequestRefused
 from forge.web.answering import desk_of
 from forge.web.asked import Submission, Withdrawal, WorkAsked
 from forge.web.bodies import of_form, sent_form, text_of
@@ -57,8 +57,12 @@ def _guarded(take: Taking) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def show_sign_in(request: Request) -> Response:
-    """Show the form that asks for a token."""
-    around = around_page("Sign in", READER, damage=desk_of(request).damage, form=form_token(token_in_cookie(request)))
+    """Show the form that asks for a token, unless nothing is taken in here."""
+    if desk_of(request).read_only:
+        return await error_page(
+            request, RequestRefused("this server only reads: expected one without --read-only", status=403)
+        )
+    around = around_page("Sign in", READER, desk=desk_of(request), form=form_token(token_in_cookie(request)))
     page = rendered("sign_in", around).encode()
     return Response(page, media_type=HTML, headers={"Cache-Control": "no-store"})
 

@@ -78,6 +78,18 @@ def measured_row(one: Document) -> Row:
     return (link("/ledger", one["seq"]), *shown, verdict)
 
 
+def samples_row(one: Document) -> Row:
+    """Return the samples of one side in one process pair."""
+    times = (f"{one[name]:.2f}" for name in ("low_us", "median_us", "high_us"))
+    return one["side"], one["pair"], one["n"], *times
+
+
+def roofline_row(one: Document) -> Row:
+    """Return a candidate under a roofline."""
+    rates = (f"{one[name]:,.4g}" for name in ("flop_per_byte", "gflop_per_s", "gb_per_s"))
+    return one["op"], one["dtype"], one["shape"], *rates, one["floor_fraction"], one["verdict"]
+
+
 def requirement_row(one: Document) -> Row:
     """Return a requirement of a promotion."""
     return one["name"], one["observed"], one["threshold"]
@@ -134,7 +146,7 @@ FILTERS = {
     for one in (
         interval, kernel_interval, work_row, speedup_row, answered_row, measured_row, requirement_row, experiment_row,
         experiment_row_of_run, board_row, plan_row, when, gate_sides, lesson_row, session_row, skill_row,
-        problem_row, alone, broken,
+        problem_row, alone, broken, samples_row, roofline_row,
     )
 }  # fmt: skip
 """Name in the templates -> function."""

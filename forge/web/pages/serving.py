@@ -12,6 +12,7 @@ from starlette.routing import Route
 
 from forge import __version__
 from forge.app.desk import comparing
+from forge.app.desk.desk import Desk
 from forge.app.desk.kinds import explained
 from forge.app.desk.view import View
 from forge.app.tokens import READER, Caller
@@ -78,7 +79,7 @@ async def _page(request: Request, page: PageKind, *, as_json: bool) -> Response:
             return etag, had[0]
         question = PageQuestion(desk, view, caller, named, query)
         content = explained(view, caller, named.values(), lambda: page.content(question))
-        body = orjson.dumps(content) if as_json else _html(page, content, caller, damage=desk.damage, form=form)
+        body = orjson.dumps(content) if as_json else _html(page, content, caller, desk=desk, form=form)
         kept.put(stand, key, body, HTML)
         return etag, body
 
@@ -89,20 +90,21 @@ async def _page(request: Request, page: PageKind, *, as_json: bool) -> Response:
     return Response(body, headers=headers, media_type=JSON if as_json else HTML)
 
 
-def _html(page: PageKind, content: dict[str, object], caller: Caller, *, damage: str | None, form: str) -> bytes:
-    around = around_page(page.title, caller, damage=damage, form=form)
+def _html(page: PageKind, content: dict[str, object], caller: Caller, *, desk: Desk, form: str) -> bytes:
+    around = around_page(page.title, caller, desk=desk, form=form)
     return rendered(page.template, {**around, **content}).encode(errors="replace")
 
 
-def around_page(title: str, caller: Caller, *, damage: str | None, form: str) -> dict[str, object]:
+def around_page(title: str, caller: Caller, *, desk: Desk, form: str) -> dict[str, object]:
     """Return what every page shows around its content."""
     return {
         "title": title,
         "navigation": NAVIGATION,
         "caller": caller,
-        "damage": damage,
+        "damage": desk.damage,
+        "read_only": desk.read_only,
         "form_token": form,
-        "writes": caller.scope != "reader" and damage is None,
+        "writes": caller.scope != "reader" and desk.damage is None and not desk.read_only,
         "version": __version__,
         "style": f"/static/style.css?v={_version('style.css')}",
         "script": f"/static/live.js?v={_version('live.js')}",
@@ -111,8 +113,9 @@ def around_page(title: str, caller: Caller, *, damage: str | None, form: str) ->
 
 async def error_page(request: Request, error: ForgeError) -> Response:
     """Answer with an error for people; a token that isn't accepted any more is forgotten."""
-    damage = error.message if isinstance(error, LedgerCorrupt) else desk_of(request).damage
-    around = around_page("Error", READER, damage=damage, form="")
+    around = around_page("Error", READER, desk=desk_of(request), form="")
+    if isinstance(error, LedgerCorrupt):
+        around["damage"] = error.message
     page = rendered("error", {**around, "error": error, "status": status_of(error)})
     response = Response(page.encode(errors="replace"), status_of(error), media_type=HTML)
     response.headers["Cache-Control"] = "no-store"
@@ -142,6 +145,7 @@ async def drawing(request: Request) -> Response:
     draw: dict[str, Callable[[View], str]] = {
         "speedups": comparing.speedups_picture,
         "history": lambda view: comparing.history_picture(view, name),
+        "samples": lambda view: comparing.samples_picture(view, name),
         "roofline": lambda view: comparing.roofline_picture(view, name),
     }
     desk, kept = desk_of(request), request.app.state.kept
