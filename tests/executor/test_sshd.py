@@ -9,6 +9,7 @@ import shutil
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -21,16 +22,20 @@ from forge.errors import RemoteFailed
 from forge.executor.remote.executor import RemoteExecutor
 from forge.executor.remote.ssh import SshConnection, ssh_command
 from forge.lab.judge_version import gates_sha256
+from forge.sandbox import calling_off
+from forge.sandbox.calling_off import CalledOff
 from tests.candidates import job_for
+from tests.executor.test_remote import processes_below
 
 SSHD = os.environ.get("SSHD") or shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin")
 pytestmark = pytest.mark.skipif(SSHD is None, reason="there is no sshd here")
 WRONG = "def fused_add_rmsnorm(x, residual, weight, eps):\n    return x, residual\n"
+ENDLESS = "def fused_add_rmsnorm(x, residual, weight, eps):\n    while True:\n        pass\n"
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of Forge behind an sshd of this user."""
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, int]]:
+    """The address of Forge behind an sshd of this user, and the process of that sshd."""
     folder = tmp_path_factory.mktemp("sshd")
     for name in ("host", "user"):
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", folder / name], check=True)
@@ -52,9 +57,14 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     while not _listens(port) and daemon.poll() is None and time.monotonic() < until:
         time.sleep(0.1)
     assert daemon.poll() is None, "sshd ended"
-    yield f"ssh://{getpass.getuser()}@127.0.0.1:{port}{folder}/forge"
+    yield f"ssh://{getpass.getuser()}@127.0.0.1:{port}{folder}/forge", daemon.pid
     daemon.terminate()
     daemon.wait()
+
+
+@pytest.fixture
+def address(served: tuple[str, int]) -> str:
+    return served[0]
 
 
 def _listens(port: int) -> bool:
@@ -75,6 +85,39 @@ def test_a_job_is_judged_behind_a_real_ssh(address: str) -> None:
     assert executor.site(Policy()).gates_sha256 == gates_sha256(Policy())
     examined = executor.examine(job_for(WRONG, language="torch"), progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected)
+    over.close()
+
+
+def test_a_job_that_is_called_off_ends_behind_a_real_ssh(served: tuple[str, int]) -> None:
+    """Everything that ran there is gone, and the next job gets a new connection."""
+    address, daemon = served
+    over = connection(address)
+    executor, in_candidate, there = RemoteExecutor(over), threading.Event(), set[int]()
+    executor.site(Policy())
+
+    def call_off() -> None:
+        in_candidate.wait()
+        there.update(processes_below(daemon) - {daemon})
+        calling_off.call_off()
+
+    calling = threading.Thread(target=call_off)
+    calling.start()
+    try:
+        with pytest.raises(CalledOff):
+            executor.examine(
+                job_for(ENDLESS, language="torch"),
+                progress=lambda step: in_candidate.set() if step == "signature" else None,
+            )
+    finally:
+        in_candidate.set()
+        calling.join()
+        calling_off.resume()
+    assert len(there) > 3, "the connection's own sshd, Forge there, and the candidate behind its wall"
+    until = time.monotonic() + 60  # far below the limit of the candidate's own work
+    while there & processes_below(daemon) or any(processes_below(one) for one in there):
+        assert time.monotonic() < until, there
+        time.sleep(0.02)
+    assert executor.site(Policy()).gates_sha256 == gates_sha256(Policy())
     over.close()
 
 
