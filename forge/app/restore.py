@@ -7,6 +7,7 @@ because an older backup would remove signed events.
 import os
 import shutil
 import tempfile
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from forge.domain.misfit import misfit
 from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound
 from forge.events.ledger import LedgerRestored
 from forge.ledger.audit.history import audit
-from forge.ledger.audit.report import AuditReport
+from forge.ledger.audit.report import AuditProblem, AuditReport
 from forge.ledger.create import built_aside
 from forge.ledger.durable import make_folder, write_durably
 from forge.ledger.failures import storage_errors
@@ -37,6 +38,7 @@ from forge.ledger.signatures.keyring import FOLDER, PRIVATE, Keyring
 from forge.ledger.signatures.signing import SEED_BYTES
 from forge.ledger.store import Ledger
 from forge.ledger.transfer.copies import Progress, copy_blobs, copy_database, copy_run, open_copy, run_folder, runs_in
+from forge.projections.read_through import STOPS_READERS, refusals
 
 EPOCH_BYTES = 6
 """Number of random bytes in an epoch's name. They are 48 bits: a thousand restores have an equal name with a chance
@@ -125,7 +127,7 @@ def _build(source: Path, home: Path, *, accept_loss: bool, progress: Progress) -
             keyring, theirs = _keyrings(source, home, signing_state(ledger).name)
             lost = _require_extension(ledger, theirs or keyring, accept_loss=accept_loss)
             _copy_files(source, home, progress=progress)
-            _require_whole(audit(source / LEDGER_FILE, runs=home / RUNS_FOLDER), home)
+            _require_whole(audit(source / LEDGER_FILE, runs=home / RUNS_FOLDER).problems, home)
             if theirs is not None:
                 _copy_keys(theirs, keyring)
             event = _restored(ledger, keyring)
@@ -143,7 +145,9 @@ def _whole(source: Path) -> AuditReport:
             hint="forge ledger backup --help",
         )
     report = audit(source / LEDGER_FILE, runs=source / RUNS_FOLDER)
-    _require_whole(report, source)
+    _require_whole(report.problems, source)
+    refused = refusals(source / LEDGER_FILE, after=report)
+    _require_whole([problem for problem in refused if problem.what in STOPS_READERS], source)
     if (source / MANIFEST).exists():
         try:
             said = Backup.model_validate_json(_part_of(source / MANIFEST))
@@ -167,9 +171,9 @@ def _part_of(path: Path) -> bytes:
         raise LedgerCorrupt(f"{path} can't be read ({error}): take another backup") from error
 
 
-def _require_whole(report: AuditReport, folder: Path) -> None:
-    if not report.ok:
-        first = report.problems[0]
+def _require_whole(problems: Sequence[AuditProblem], folder: Path) -> None:
+    if problems:
+        first = problems[0]
         raise LedgerCorrupt(
             f"{str(folder)!r} isn't whole: event {first.seq}, {first.what}: expected {first.expected}, found "
             f"{first.found}; nothing was restored: take another backup",

@@ -49,6 +49,8 @@ _CACHED_EVENTS = 64
 """Number of events that are cached by place. Chosen; the evidence of a promotion is shortly before it."""
 _UNREADABLE = ("application id", "format", "database", "events")
 """Names in an audit's problems that mean that rows can't be read at all."""
+STOPS_READERS = ("event", "what the event stands on")
+"""Names in problems of events that no reader takes. Any other event is read, though no writer wrote it so."""
 _OUTSIDE_ROWS = ("blob ", "run ")
 """Beginnings of an audit's problems about what isn't in the rows."""
 _FOLD_ERRORS = (ForgeError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, sqlite3.Error)
@@ -111,13 +113,13 @@ def _refusals(
             event = rows.recorded(row)
         except LedgerCorrupt as error:
             whole = False  # without this event the folds would refuse later ones that are sound
-            yield _problem(row.seq, "event", error.message)
+            yield _problem(row.seq, STOPS_READERS[0], error.message)
             continue
         for what, complaint in _unlike_the_writers(row, event.event):
             yield _problem(row.seq, what, complaint)
         if whole:
             for complaint in _fold(event, row, rows, state, all_runs, all_sessions):
-                yield _problem(row.seq, "what the event stands on", complaint)
+                yield _problem(row.seq, STOPS_READERS[1], complaint)
             if published is not None and published.is_due(row.seq) and state.changed is not None:
                 state.flush()
                 yield from published.problems(tables, rows.position(row), rows.position(state.changed))

@@ -18,6 +18,7 @@ from forge.projections import leaderboard, snapshot
 from forge.projections.fold import Source, holds
 from forge.projections.judgement import why_no_judgement
 from forge.projections.kernel import KERNEL_FILE, PromotedKernel
+from forge.projections.promoted_run import require_run
 from forge.projections.promotion import corrupt, require_promotion
 from forge.projections.registry_entry import entry
 from forge.projections.replication import require_replication
@@ -84,9 +85,6 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
         raise corrupt(recorded, f"{event.kernel_id!r} version {event.version}, expected {expected!r}")
     if KERNEL_FILE not in {file.path for file in event.files}:
         raise corrupt(recorded, f"no {KERNEL_FILE} among its files")
-    run = state.get("runs", event.run_id)
-    if run is not None and (run["promote_attempts"] != 1 or run["sealed"]):
-        raise corrupt(recorded, f"run {event.run_id!r}, which had been decided before")
     environment = state.get("environments", event.env_sha256)
     withdrawn = state.get("invalidations", event.benchmark_seq)
     seqs: Row = {
@@ -96,6 +94,7 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
     kernel = _assembled(recorded, seqs, source)
     judged_on = state.get("environments", kernel.verified.event.env_sha256)
     require_promotion(kernel, why_no_judgement(kernel, _at(source, judged_on["seq"]) if judged_on else None, source))
+    require_run(state, recorded)
     _put(state, kernel)
     state.put("families", {"family": event.family, "versions": ordinal}, event.family)
 

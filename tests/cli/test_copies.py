@@ -18,6 +18,7 @@ from tests.app.prepared import benchmarked_run
 from tests.candidates import EXAMPLES
 from tests.cli.asking import SHAPE, Answer, ask, create_task, files, history, ledger_stands
 from tests.cli.test_signing import roll_back
+from tests.ledger.forging import forge
 from tests.unwritable import obey_modes, unwritable
 
 SLOT = ("--op", "fused_add_rmsnorm", "--gpu", "cpu", "--dtype", "fp32", "--shape", SHAPE)
@@ -138,6 +139,20 @@ def test_a_backup_of_another_continuation_is_refused(promoted: Path, tmp_path: P
     refused = ask("ledger", "restore", forked, promoted, "--accept-loss")
     assert refused.status == 1
     assert "another continuation" in refused.error
+
+
+def test_a_backup_with_a_forged_promotion_is_refused_and_nothing_is_made(promoted: Path, tmp_path: Path) -> None:
+    backup = copy_of(promoted, tmp_path / "backup")
+    (backup / "backup.json").unlink()
+    (backup / "kernel_registry.db").chmod(0o644)
+    forge(
+        backup / "kernel_registry.db",
+        lambda _, kind, text: text.replace('"author":"', '"author":"not ') if kind == "KernelPromoted" else text,
+    )
+    refused = ask("ledger", "restore", backup, tmp_path / "made")
+    assert refused.status == 1
+    assert "who handed it in" in refused.error
+    assert not (tmp_path / "made").exists()
 
 
 def test_two_copies_that_both_went_on_are_told_apart_by_a_note_of_one(

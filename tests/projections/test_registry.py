@@ -103,6 +103,8 @@ def test_the_file_names_the_newest_event_that_changed_it():
         pytest.param({"artifact_sha256": digest("another")}, id="an artifact that wasn't verified"),
         pytest.param({"task_id": f"{task().family}_00000000"}, id="another task's id"),
         pytest.param({"run_id": "another"}, id="another run"),
+        pytest.param({"author": "eve"}, id="another author"),
+        pytest.param({"skills": ("op.norms",)}, id="skills that its plan didn't choose"),
         pytest.param({"policy_sha256": digest("another")}, id="another policy"),
         pytest.param({"env_sha256": environment("h100").env_sha256}, id="another machine"),
         pytest.param({"perf_key": digest("another")}, id="another machine's times"),
@@ -284,6 +286,15 @@ def test_a_seal_states_what_became_of_its_run(outcome):
     run = benchmarked(history).fail()
     history.add(RunSealed(run_id=run.run_id, outcome=outcome, manifest_sha256=digest("manifest")))
     with pytest.raises(LedgerCorrupt, match=f"as '{outcome}', its events say 'failed'"):
+        rendered(history)
+
+
+def test_a_candidate_that_was_replaced_in_its_run_is_not_promoted():
+    history = opened()
+    run = benchmarked(history)
+    Run(history, task(), "b", run_id=run.run_id).submit()
+    history.add(run.promotion())
+    with pytest.raises(LedgerCorrupt, match="but its run submitted"):
         rendered(history)
 
 
