@@ -1,8 +1,13 @@
-"""Applies one function to many items in several threads; torch releases the interpreter while it works."""
+"""Applies one function to many items in several threads; torch releases the interpreter while it works.
+
+Torch divides its work among threads of its own, which wait in a loop for the next piece. The calling thread alone
+does small work sooner, and with a third of the processor time.
+"""
 
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
 from typing import TypeVar
 
 from forge.lab.job import processors
@@ -11,6 +16,9 @@ SERIAL_UP_TO = 16
 """Number of small items up to which threads gain nothing. Chosen; a larger number leaves processors idle longer."""
 MOST_THREADS = 16
 """Number of threads, at most. Chosen; each thread holds an item's tensors, so a larger number takes more memory."""
+DIVIDED_FROM = 2**20
+"""Number of elements of a tensor from which torch may divide work on it. Chosen; work on fewer takes about a
+millisecond."""
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
@@ -59,3 +67,8 @@ class _Undivided:
 
 
 _UNDIVIDED = _Undivided()
+
+
+def undivided_if_small(elements: int) -> AbstractContextManager[None]:
+    """Return a context in which torch computes in the calling thread, if the largest tensor has so few elements."""
+    return _UNDIVIDED if elements < DIVIDED_FROM else nullcontext()

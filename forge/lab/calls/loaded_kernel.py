@@ -25,10 +25,11 @@ from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.inside import Inside
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
+from forge.lab.inputs.shape_budget import largest_operand
 from forge.lab.judge import plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
-from forge.lab.parallel import parallel_map
+from forge.lab.parallel import parallel_map, undivided_if_small
 from forge.lab.runner import PROCESSOR, Runner
 from forge.operations.operation import Expectation, Expected, Operation
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
@@ -126,7 +127,9 @@ class LoadedKernel:
     def _drawn(self, asked: Mapping[str, int], kind: InputKind, seed: int, scalars: tuple[float, ...]) -> Case:
         shape = self.inside.within(asked)
         self.saw_held_out |= shape in self.held_out
-        return Case(shape, kind, seed, draw(self.operation, shape, self.dtype, kind, seed=seed), scalars)
+        with undivided_if_small(largest_operand(self.operation, shape)):
+            inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
+        return Case(shape, kind, seed, inputs, scalars)
 
     @property
     def held_bytes(self) -> int:
@@ -208,10 +211,11 @@ class LoadedKernel:
         if refused is not None:
             return no_answer(refused, placement, cases[0])
         used = self._sets[first : first + count]
-        for case, slots in zip(cases, used, strict=True):
-            self._write((case, slots))
-            for slot in slots.outputs:
-                self._arena.poison(slot)
+        with undivided_if_small(largest_operand(self.operation, cases[0].shape)):
+            for case, slots in zip(cases, used, strict=True):
+                self._write((case, slots))
+                for slot in slots.outputs:
+                    self._arena.poison(slot)
         answer = self._session.release(
             function,
             first,
@@ -225,7 +229,8 @@ class LoadedKernel:
         if isinstance(answer, Refused):
             return no_answer(answer, placement, cases[0])
         self.calls += count * cycles
-        return self._watch(cases, used, answer)
+        with undivided_if_small(largest_operand(self.operation, cases[0].shape) * max(1, answers)):
+            return self._watch(cases, used, answer)
 
     def _filling(self) -> int:
         """Return the byte with which memory is filled during a release; 0 for none.
@@ -355,12 +360,13 @@ class LoadedKernel:
         if observed.case.kind != "normal":
             return False
         one = for_oracle(observed, self.runner.device)
-        expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
-        return all(
-            isinstance(expected, Expectation)
-            and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
-            for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
-        )
+        with undivided_if_small(largest_operand(self.operation, one.case.shape)):
+            expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
+            return all(
+                isinstance(expected, Expectation)
+                and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
+                for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
+            )
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
         """Return the refusal of the first wrong call."""
@@ -389,10 +395,11 @@ class LoadedKernel:
     def judge_alone(self, observed: Observed) -> Verdict:
         """Judge one call without regard to earlier answers; several threads may do so."""
         looked_at = for_oracle(observed, self.runner.device)
-        expectations, baselines = self.expected(looked_at.case)
-        results = judged_outputs(
-            self.operation, looked_at, expectations, baselines, dtype=self.dtype, policy=self.policy
-        )
+        with undivided_if_small(largest_operand(self.operation, observed.case.shape)):
+            expectations, baselines = self.expected(looked_at.case)
+            results = judged_outputs(
+                self.operation, looked_at, expectations, baselines, dtype=self.dtype, policy=self.policy
+            )
         errors = errors_of(looked_at.case, results)
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:

@@ -15,7 +15,7 @@ from forge.lab.gates import configurations, large_offsets, listed_workloads
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.changes import swap_in_row
 from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near_shape, of_class
-from forge.lab.inputs.shape_budget import affordable, narrowed, rows_within
+from forge.lab.inputs.shape_budget import affordable, largest_operand, narrowed, rows_within
 from forge.operations.operation import Operation
 
 EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
@@ -153,7 +153,9 @@ def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> t
     """
     case = kernel.case(shape)
     checked = kernel.check_alone(case)
-    again_too = kernel.runner.takes_large_shapes and (large or _largest(kernel, shape) >= AGAIN_ELEMENTS)
+    again_too = kernel.runner.takes_large_shapes and (
+        large or largest_operand(kernel.operation, shape) >= AGAIN_ELEMENTS
+    )
     if isinstance(checked, Failed) or not again_too:
         return checked
     movable = [place for place in range(len(case.inputs)) if place not in kernel.operation.still]
@@ -246,12 +248,7 @@ def _as_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> Mapping[str,
 
 
 def _is_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
-    return _largest(kernel, shape) <= MOST_DRAWN
-
-
-def _largest(kernel: LoadedKernel, shape: Mapping[str, int]) -> int:
-    """Return the number of elements in the largest operand."""
-    return max(math.prod(spec.sizes(shape)) for spec in (*kernel.operation.inputs, *kernel.operation.returned))
+    return largest_operand(kernel.operation, shape) <= MOST_DRAWN
 
 
 SIZES = Gate(name="sizes", examine=examine, one_call_shows_it=True)

@@ -36,6 +36,11 @@ def largest_row(operation: Operation, shape: Mapping[str, int]) -> int:
     return max((1, *(math.prod(spec.sizes(one)) for spec in with_rows)))
 
 
+def largest_operand(operation: Operation, shape: Mapping[str, int]) -> int:
+    """Return the number of elements in the largest operand."""
+    return max(math.prod(spec.sizes(shape)) for spec in (*operation.inputs, *operation.returned))
+
+
 def rows_within(operation: Operation, shape: Mapping[str, int], wanted: int) -> int:
     """Return the wanted rows, limited to what is quickly drawn, but at least the shape's own rows and one."""
     afforded = MOST_DRAWN // largest_row(operation, shape)
