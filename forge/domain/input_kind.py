@@ -22,6 +22,8 @@ InputKind = Literal[
     "zeros",
     "zero_rows",
     "weights_near_one",
+    "zero_weights",
+    "equal_weights",
     "large_columns",
     "masked",
     "integers",

@@ -187,7 +187,32 @@ def test_rows_of_zeros_stand_between_others() -> None:
     assert not bool(zero.all())
 
 
-OTHER_WEIGHTS = ("integers", "large", "offset_operands", "rows_apart", "special_weights", "weights_near_one")
+def test_weights_are_zeros_of_either_sign_or_one_number() -> None:
+    zeros = draw(find_operation("rmsnorm"), SHAPE, "fp32", "zero_weights", seed=1)[1]
+    assert not bool(zeros.any())
+    assert 0 < int(zeros.signbit().sum()) < zeros.numel()
+    equal = {
+        float(draw(find_operation("rmsnorm"), SHAPE, "fp32", "equal_weights", seed=seed)[1].unique())
+        for seed in range(20)
+    }
+    assert 1.0 in equal
+    assert len(equal) > 2
+
+
+def test_rows_far_apart_have_any_size_between_the_extremes() -> None:
+    sizes = torch.cat(
+        [
+            draw(find_operation("rmsnorm"), {**SHAPE, "batch": 4}, "fp32", "rows_apart", seed=seed)[0].std(-1).log2()
+            for seed in range(100)
+        ]
+    )
+    assert all(bool(((sizes > low) & (sizes < low + 4)).any()) for low in range(-20, 17))
+
+
+OTHER_WEIGHTS = (
+    *("integers", "large", "offset_operands", "rows_apart", "special_weights", "weights_near_one"),
+    *("zero_weights", "equal_weights"),
+)
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in OTHER_WEIGHTS])

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size
 
@@ -42,7 +43,8 @@ def examine(kernel: LoadedKernel) -> Finding:
 def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     widths = 1, *(odd_size(kernel.rng, *ends) for ends in (SHORT_WIDTHS, SHORT_WIDTHS, LONG_WIDTHS, LONG_WIDTHS))
-    return kernel.shapes(*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape)
+    asked = kernel.shapes(*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape)
+    return (*asked, *other_paths.shapes(kernel, modulus=2, remainder=1))
 
 
 def _may_end_at_a_page(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:

@@ -16,6 +16,7 @@ from forge.domain.tensors import LayoutName
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size, of_class
 from forge.lab.inputs.seeded import Seeded
@@ -37,7 +38,7 @@ which break every alignment above one element."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask in each layout at the public shape and at small shapes.
+    """Ask in each layout at the public shape, at small shapes and in long rows.
 
     Then give each input alone the layout, at small shapes.
     """
@@ -50,10 +51,11 @@ def examine(kernel: LoadedKernel) -> Finding:
         {**one, rows: rows_within(kernel.operation, one, one[rows])}
         for one in ({**kernel.shape, rows: rng.randint(*LARGE_ROWS_RANGE), reduced: width} for width in widths)
     ]
+    long = [one for one in other_paths.shapes(kernel, modulus=16) if one[reduced] >= other_paths.SHORTEST]
     layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.inside.layouts, *kernel.claimed)))
     for layout in layouts:
         asked = (
-            *itertools.product((kernel.shape, *small, *many), _placements_of_all(kernel, layout)),
+            *itertools.product((kernel.shape, *small, *many, *long), _placements_of_all(kernel, layout)),
             *itertools.product(small, _placements_of_one(kernel, layout)),
         )
         for shape, placement in asked:

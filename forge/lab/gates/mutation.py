@@ -9,6 +9,7 @@ bit.
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import Placement
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size, of_class
 
@@ -18,7 +19,7 @@ eight."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask at the public shape and at two small shapes."""
+    """Ask at the public shape, at two small shapes, in long rows and in many rows."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     on_host = kernel.runner.shares_pages
     placement = Placement(pages="read_only") if on_host else Placement(return_inputs=True)
@@ -28,6 +29,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         {**kernel.shape, rows: 3, reduced: odd_size(rng, *LONG_WIDTHS)},
         {**kernel.shape, rows: 2, reduced: of_class(rng, *SHORT_WIDTHS, 8, 0)},
     )
+    shapes = (*shapes, *other_paths.shapes(kernel))
     for shape in shapes:
         checked = kernel.check([kernel.case(shape) for _ in range(2)], placement=placement)
         if isinstance(checked, Failed):

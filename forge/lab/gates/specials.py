@@ -13,6 +13,7 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import narrowed, odd_width
 from forge.lab.inputs.special_rows import PATTERNS, are_defined
@@ -26,6 +27,8 @@ THRESHOLD = "NaN and infinities as the reference has them, finite elements withi
 
 def examine(kernel: LoadedKernel) -> Finding:
     """Judge each kind at the public width, at an odd one and at one, with rows for every pattern in every operand.
+
+    Long rows and many rows are asked as well, since kernels often go another way there.
 
     At width one weights are finite. There the other factor of a norm is zero but for rounding, and infinity times
     such a number is NaN or infinite, as rounding decides.
@@ -64,7 +67,7 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     count = max(len(operation.activations) * len(PATTERNS) + 1, MASKED_ROWS if operation.masks else 0)
     rows = {**kernel.shape, operation.row_axis: count}
     shapes = (rows, {**rows, operation.reduced_axis: odd_width(kernel.rng)}, {**rows, operation.reduced_axis: 1})
-    return tuple(narrowed(operation, shape) for shape in shapes)
+    return (*(narrowed(operation, shape) for shape in shapes), *other_paths.shapes(kernel, rows=count))
 
 
 SPECIALS = Gate(name="specials", examine=examine, needs=frozenset({"specials"}), one_call_shows_it=True)

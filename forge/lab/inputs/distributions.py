@@ -155,11 +155,16 @@ def _ordered(values: torch.Tensor, _: DType, __: int, generator: torch.Generator
 
 
 def _rows_apart(values: torch.Tensor, dtype: DType, _: int, generator: torch.Generator) -> torch.Tensor:
-    """Multiply each row by another power of two; the extremes are among them, and the order is random."""
+    """Multiply each row by another power of two; the extremes are among them, and the order is random.
+
+    Each of the others is drawn from its own part of the range, so that rows have any size now and then.
+    """
     import torch
 
-    rows = values.shape[0]
-    powers = torch.linspace(-MOST_POWERS_APART[dtype], MOST_POWERS_APART[dtype], max(2, rows)).round()[:rows]
+    rows, most = values.shape[0], MOST_POWERS_APART[dtype]
+    between = max(0, rows - 2)
+    places = (torch.arange(between) + torch.rand(between, generator=generator)) / max(1, between)
+    powers = torch.cat([torch.tensor([-most, most])[:rows], (2 * places - 1) * most]).round()
     apart = values * _per_row(powers[torch.randperm(rows, generator=generator)], values).exp2()
     return apart.clamp(-MOST_IN_FP16, MOST_IN_FP16) if dtype == "fp16" else apart
 
@@ -248,5 +253,7 @@ _KINDS: dict[InputKind, Kind] = {
     "integers": _integers,
     "special_weights": _normal,
     "weights_near_one": _normal,
+    "zero_weights": _normal,
+    "equal_weights": _normal,
     "large_columns": _large_columns,
 }

@@ -1,6 +1,6 @@
 """Draws a workload's tensors on the host, with different values for every call.
 
-Activations are float operands with the row axis; they follow the kind. Weights are standard normal except for six
+Activations are float operands with the row axis; they follow the kind. Weights are standard normal except for eight
 kinds. Indices and packed numbers follow the operand's specification. Floats are drawn in fp32 and rounded to the
 operand's dtype, so that the oracle and the candidate see the same numbers.
 """
@@ -107,6 +107,10 @@ def _weight(
         return torch.where(values < 0, -1.0, 1.0) * torch.exp2((values.abs() * 2).floor().clamp(max=4) - 2)
     if kind == "weights_near_one":
         return 1 + values / 16
+    if kind == "zero_weights":
+        return values * 0.0  # zeros of either sign
+    if kind == "equal_weights":
+        return torch.full_like(values, float(torch.randint(2, (), generator=generator)) or float(values.abs().amax()))
     if kind == "rows_apart":
         most = WEIGHT_POWERS_APART[dtype]
         return values * torch.randint(-most, most + 1, values.shape, generator=generator).exp2()

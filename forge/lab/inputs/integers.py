@@ -32,7 +32,9 @@ def draw_numbers(
         case Indices(axis=axis, extremes_of=operand):
             anywhere = torch.randint(max(1, shape[axis]), sizes, generator=generator)
             return (
-                _at_extremes(anywhere, earlier_operands[operand], generator) if operand and shape[axis] else anywhere
+                _at_extremes(anywhere, earlier_operands[operand], shape[axis], generator)
+                if operand and shape[axis]
+                else anywhere
             )
         case Whole(below=below):
             return torch.randint(below, sizes, generator=generator)
@@ -66,12 +68,13 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return share.masked_fill(rng < 0.125, 0.0).masked_fill(rng >= 0.875, 1.0)
 
 
-def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Put a quarter of the indices at their row's maximum and a quarter at its minimum; keep the others."""
+def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
+    """Put a quarter of the indices at their row's maximum, a quarter at its minimum, and an eighth at either end."""
     import torch
 
     share, values = torch.rand(anywhere.shape, generator=generator), ranked.float()
-    return torch.where(share < 0.25, values.argmax(-1), torch.where(share < 0.5, values.argmin(-1), anywhere))
+    chosen = anywhere.masked_fill(share >= 0.75, size - 1).masked_fill(share >= 0.875, 0)
+    return torch.where(share < 0.25, values.argmax(-1), torch.where(share < 0.5, values.argmin(-1), chosen))
 
 
 def _counts(sizes: tuple[int, ...], size: int, generator: torch.Generator) -> torch.Tensor:

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 SPECIAL_KINDS: frozenset[InputKind] = frozenset({"special_rows", "special_weights"})
 """Kinds with NaN and infinities."""
 PATTERNED_KINDS: frozenset[InputKind] = frozenset(
-    {"constant", "ties", "single", "sparse", "padded", "masked", "zero_rows", "offset_mean", "integers"}
+    {
+        *("constant", "ties", "single", "sparse", "padded", "masked", "zero_rows", "offset_mean", "integers"),
+        "equal_weights",
+    }
 )
 """Kinds whose values or sums repeat one size, so that rounding errors don't cancel."""
 

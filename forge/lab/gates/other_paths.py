@@ -1,0 +1,55 @@
+"""Chooses shapes at which kernels often go another way than at the public one: long rows, very long ones, many rows.
+
+Other gates ask such shapes with normal values. Here they are small enough to be asked with every kind of values. An
+interpreter gets none of them, since they take it minutes.
+"""
+
+from collections.abc import Mapping
+
+from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.inputs.random_sizes import log_uniform, of_class
+from forge.lab.inputs.shape_budget import largest_operand
+
+LONG_ROWS, LONG, VERY_LONG = 3, (4_097, 8_191), (16_385, 24_575)
+"""Number of long rows, and the ranges from which two widths are drawn; one very long row is asked. Chosen; kernels
+change their way of reading a row at powers of two between 1,024 and 16,384 columns."""
+SHORTEST = 1_025
+"""Width from which a row that had to be shortened still counts as long."""
+MANY_ROWS, NARROW = (257, 400), (33, 79)
+"""Range of a number of rows, and the range from which their width is drawn. A warp has 32 lanes, and blocks of rows
+have up to 256."""
+MOST_FREE = 5
+"""Size of any other axis, at most. Chosen; longer ones cost time for each kind of values."""
+MOST_ELEMENTS = 2**15 - 1
+"""Number of elements in an operand, at most. Torch starts threads for larger ones, and their starts take longer than
+the work."""
+
+
+def shapes(
+    kernel: LoadedKernel, *, rows: int = LONG_ROWS, modulus: int = 1, remainder: int = 0
+) -> list[Mapping[str, int]]:
+    """Return the shapes that may be asked: `rows` long rows, a very long one, and many short ones.
+
+    Widths have this remainder. A shape whose operands would be too large becomes shorter; if it is then like the
+    usual ones, it is left out.
+    """
+    if not kernel.runner.takes_large_shapes:
+        return []
+    operation, rng = kernel.operation, kernel.rng
+    row_axis, reduced = operation.row_axis, operation.reduced_axis
+    thin = {**kernel.shape, **{axis: min(MOST_FREE, kernel.shape[axis]) for axis in operation.free_axes}}
+    long, very_long, narrow = (of_class(rng, *ends, modulus, remainder) for ends in (LONG, VERY_LONG, NARROW))
+    found = [
+        shape
+        for count, width, least in ((rows, long, SHORTEST), (1, very_long, LONG[1]))
+        if (shape := _shortened(kernel, {**thin, row_axis: count, reduced: width}, reduced))[reduced] >= least
+    ]
+    many = {**thin, row_axis: log_uniform(rng, *MANY_ROWS), reduced: narrow}
+    found.append(_shortened(kernel, many, row_axis))
+    return [shape for shape in kernel.shapes(*found) if shape != kernel.shape and kernel.fits(shape, 1)]
+
+
+def _shortened(kernel: LoadedKernel, shape: Mapping[str, int], axis: str) -> Mapping[str, int]:
+    """Return the shape with one axis shortened until each operand has few enough elements."""
+    share = MOST_ELEMENTS / max(1, largest_operand(kernel.operation, shape))
+    return {**shape, axis: max(1, int(shape[axis] * min(1.0, share)))}
