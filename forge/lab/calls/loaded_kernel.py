@@ -40,7 +40,6 @@ from forge.sandbox.session import IDLE, Session, Window
 if TYPE_CHECKING:
     import torch
 
-
 FILLING = 0xA5
 """Byte with which C's allocator fills memory. Eight of them are no valid address or index."""
 UNFILLED_SHARE = 0.25
@@ -73,8 +72,7 @@ class LoadedKernel:
         self.shape, self.held_out = shape, held_out
         self.dtype: DType = dtype
         self.policy, self.entry, self.runner = policy, entry, runner
-        self.claimed = claimed
-        self.inside = inside or Inside(operation, shape)
+        self.claimed, self.inside = claimed, inside or Inside(operation, shape)
         self._fills_memory = fills_memory
         self.unfilled_share = UNFILLED_SHARE
         self.calls = 0
@@ -127,9 +125,7 @@ class LoadedKernel:
     def _drawn(self, asked: Mapping[str, int], kind: InputKind, seed: int, scalars: tuple[float, ...]) -> Case:
         shape = self.inside.within(asked)
         self.saw_held_out |= shape in self.held_out
-        with undivided_if_small(largest_operand(self.operation, shape)):
-            inputs = draw(self.operation, shape, self.dtype, kind, seed=seed)
-        return Case(shape, kind, seed, inputs, scalars)
+        return Case(shape, kind, seed, draw(self.operation, shape, self.dtype, kind, seed=seed), scalars)
 
     @property
     def held_bytes(self) -> int:
@@ -360,13 +356,12 @@ class LoadedKernel:
         if observed.case.kind != "normal":
             return False
         one = for_oracle(observed, self.runner.device)
-        with undivided_if_small(largest_operand(self.operation, one.case.shape)):
-            expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
-            return all(
-                isinstance(expected, Expectation)
-                and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
-                for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
-            )
+        expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
+        return all(
+            isinstance(expected, Expectation)
+            and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
+            for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
+        )
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
         """Return the refusal of the first wrong call."""
@@ -394,13 +389,11 @@ class LoadedKernel:
 
     def judge_alone(self, observed: Observed) -> Verdict:
         """Judge one call without regard to earlier answers; several threads may do so."""
-        looked_at = for_oracle(observed, self.runner.device)
+        asked = for_oracle(observed, self.runner.device)
         with undivided_if_small(largest_operand(self.operation, observed.case.shape)):
-            expectations, baselines = self.expected(looked_at.case)
-            results = judged_outputs(
-                self.operation, looked_at, expectations, baselines, dtype=self.dtype, policy=self.policy
-            )
-        errors = errors_of(looked_at.case, results)
+            expected, baselines = self.expected(asked.case)
+            results = judged_outputs(self.operation, asked, expected, baselines, dtype=self.dtype, policy=self.policy)
+        errors = errors_of(asked.case, results)
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:
                 return errors, wrong_output(self.operation, self.dtype, self.entry, observed.case, spec.name, one)
