@@ -222,6 +222,20 @@ def test_the_place_of_an_endless_call_is_its_loop_or_its_function(text: str, lin
 
 
 @pytest.mark.parametrize(
+    ("line", "code"),
+    [
+        ("x = torch.ones(1 << 36)", "OUT_OF_MEMORY"),
+        ("print('a' * 10**7)", "RESOURCE_ABUSE"),
+    ],
+)
+def test_a_call_that_takes_too_much_is_named(line: str, code: str) -> None:
+    text = written("gate = gate + 0", line, f"return {RIGHT}")
+    place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code=code)
+    assert place is not None
+    assert place.source == line
+
+
+@pytest.mark.parametrize(
     "text", ["", "\x00", "(" * 10_000, "def silu_mul(gate, up): return \\\n", "x = 1\n", "class silu_mul: pass\n"]
 )
 def test_a_place_is_found_or_none_whatever_the_source_is(text: str) -> None:

@@ -15,6 +15,14 @@ ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
 UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
+NAMED_CALLS = {
+    "OUT_OF_MEMORY": (
+        frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "arange", "repeat"}),
+        "allocates",
+    ),
+    "RESOURCE_ABUSE": (frozenset({"print", "write"}), "prints"),
+}
+"""Reason -> names of calls in Python that often cause it, and what they do."""
 SHOWN_COLUMNS = 200
 """Number of characters of the line that are shown, at most. Chosen; a refusal stays on a few lines."""
 
@@ -66,6 +74,9 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
     nodes = _own_nodes(function)
     if code in ABOUT_MEMORY:
         return _first(text, nodes, (ast.Global, ast.Nonlocal), "keeps a value between calls")
+    if code in NAMED_CALLS:
+        names, does = NAMED_CALLS[code]
+        return _place(text, min((one.lineno for one in nodes if _called(one) in names), default=None), does)
     return _first(text, nodes, (ast.While,), "is a loop") if code in ENDLESS else None
 
 
@@ -108,6 +119,14 @@ def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
         if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.AsyncFunctionDef):
             rest.extend(ast.iter_child_nodes(node))
     return found
+
+
+def _called(node: ast.AST) -> str | None:
+    """Return the last name of the function that is called; None for anything but a call by name."""
+    function = node.func if isinstance(node, ast.Call) else None
+    if isinstance(function, ast.Attribute):
+        return function.attr
+    return function.id if isinstance(function, ast.Name) else None
 
 
 def _launch(text: str, nodes: list[ast.AST]) -> LineToMend | None:
