@@ -55,7 +55,7 @@ def create_from_reference(
     else:
         emit_table("Task", ("task", "run", "prompt"), [tuple(paths.values())])
     say_same(opened.same_as)
-    suggest("next", f"forge submit {opened.run_id} DIR")
+    suggest("next", f"forge new {opened.task_id} my-kernel")
 
 
 def say_same(same_as: tuple[str, ...]) -> None:

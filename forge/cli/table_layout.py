@@ -122,7 +122,8 @@ def _longest_line(cell: str) -> int:
 def _record_lines(columns: Cells, rows: Sequence[Cells], paint: Painter, limit: int) -> list[str]:
     """Return each row as lines of name and value, with an empty line between rows. Values wrap between words only.
 
-    A value without a space isn't broken: a terminal that wraps it still copies it whole.
+    An empty cell has no line, unless the row has nothing else. A value without a space isn't broken: a terminal that
+    wraps it still copies it whole.
     """
     named = any(columns)
     lines = []
@@ -130,7 +131,7 @@ def _record_lines(columns: Cells, rows: Sequence[Cells], paint: Painter, limit: 
         facts = list(zip(columns, row, strict=True)) if named else [(row[0], INDENT.join(row[1:]))]
         lines += [""] if place and named else []
         beside = max(len(name) for name, _ in (facts if named else ((one[0], "") for one in rows)))
-        for name, value in facts:
+        for name, value in [one for one in facts if one[1]] or facts:
             lines += _fact_lines(name, value, paint, beside=min(beside, limit // 3), limit=limit)
     return [*lines, ""]
 

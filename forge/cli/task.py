@@ -191,7 +191,7 @@ def _create_of_catalogue(request: "TaskRequest", *, home: Path | None, as_json: 
     if tried is None:
         say("note: not tried on known wrong answers; that needs the lab: pip install 'tensorpath-forge[lab]'")
     say_same(opened.same_as)
-    suggest("next", f"forge submit {opened.run_id} DIR")
+    suggest("next", f"forge new {opened.task_id} my-kernel")
 
 
 def _require_one_form(op: str | None, shape: list[str] | None, reference: Path | None, *, own_options: bool) -> None:

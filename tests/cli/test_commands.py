@@ -144,7 +144,7 @@ def test_task_create_list_and_show_agree(empty: Path) -> None:
     made = ask(*TASK, "--home", empty, "--constraint", "note=keep it short", "--min-speedup", "1.5", "--json")
     assert made.document.keys() == {"task_id", "run_id", "prompt_path", "admission", "same_as"}
     assert made.document["same_as"] == []
-    assert made.last == f"next: forge submit {made.document['run_id']} DIR"
+    assert made.last == f"next: forge new {made.document['task_id']} my-kernel"
     assert Path(made.document["prompt_path"]).read_text().startswith("# Write a kernel")
     (listed,) = ask("task", "list", "--home", empty, "--json").document
     shown = ask("task", "show", made.document["task_id"], "--home", empty, "--json").document

@@ -50,6 +50,12 @@ def test_rows_that_do_not_fit_are_printed_one_below_the_other() -> None:
     ]
 
 
+def test_an_empty_cell_of_a_row_that_does_not_fit_has_no_line() -> None:
+    rows = [["long_" * 16, "", "1.07"], ["long_" * 16, "promoted", "1.08"]]
+    lines = printed(["run", "gate", "speedup"], rows, width=80).splitlines()
+    assert [line.split()[:1] for line in lines] == [["run"], ["speedup"], [], ["run"], ["gate"], ["speedup"]]
+
+
 def test_a_terminal_shows_a_refusal_in_another_colour_than_an_acceptance_and_keeps_the_columns() -> None:
     columns, rows = ["gate", "verdict"], [["sources", "passed"], ["replay", "failed"], ["sizes", "not asked"]]
     plain = table_lines(columns, rows, PLAIN, limit=80)

@@ -22,7 +22,9 @@ FILTERS: dict[str, tuple[str, str, str | None]] = {
 Filter = Literal["op", "gpu", "dtype", "language", "author", "gate", "task"]
 
 
-COLD = "figures are of the cold regime; the columns resident_... of the table kernels have those of the other"
+COLD = (
+    "figures are of the cold regime; `forge audit sql` has those of the resident one: columns resident_... of kernels"
+)
 """Note of an answer about speeds."""
 
 

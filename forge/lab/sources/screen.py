@@ -108,7 +108,7 @@ def _forbidden(found: SourceFinding, language: str) -> Failed:
 
 def _count(findings: tuple[SourceFinding, ...]) -> str:
     places = sum(1 + one.further for one in findings)
-    return f"{places} suspicious place{'' if places == 1 else 's'}" if places else "no suspicious code found"
+    return f"{places} place{'' if places == 1 else 's'} worth a look" if places else "no suspicious code found"
 
 
 def source_text(kernel: str, name: str) -> str | None:
