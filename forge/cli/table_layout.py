@@ -99,6 +99,8 @@ def _widths(columns: Cells, rows: Sequence[Cells], limit: int) -> list[int] | No
     least = [max(map(_longest_word, column)) for column in cells]
     whole = [max(map(_longest_line, column)) for column in cells]
     space = limit - EDGES - PADDING * len(columns)
+    if not any(columns):  # facts: their names stay whole
+        least[:1] = whole[:1]
     spare = space - sum(least)
     if spare < 0:
         return None

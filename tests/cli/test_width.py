@@ -50,6 +50,11 @@ def test_rows_that_do_not_fit_are_printed_one_below_the_other() -> None:
     ]
 
 
+def test_the_name_of_a_fact_is_never_folded() -> None:
+    lines = printed(["", ""], [["language triton", "verified by an interpreter " * 3], ["key", "a" * 60]], width=80)
+    assert [line.split("  ")[1] for line in lines.splitlines() if line[2:3].strip()] == ["language triton", "key"]
+
+
 def test_an_empty_cell_of_a_row_that_does_not_fit_has_no_line() -> None:
     rows = [["long_" * 16, "", "1.07"], ["long_" * 16, "promoted", "1.08"]]
     lines = printed(["run", "gate", "speedup"], rows, width=80).splitlines()

@@ -76,7 +76,8 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
         return _first(text, nodes, (ast.Global, ast.Nonlocal), "keeps a value between calls")
     if code in NAMED_CALLS:
         names, does = NAMED_CALLS[code]
-        return _place(text, min((one.lineno for one in nodes if _called(one) in names), default=None), does)
+        calls = [one.lineno for one in nodes if isinstance(one, ast.Call) and _called(one) in names]
+        return _place(text, min(calls, default=None), does)
     return _first(text, nodes, (ast.While,), "is a loop") if code in ENDLESS else None
 
 
@@ -121,12 +122,11 @@ def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
     return found
 
 
-def _called(node: ast.AST) -> str | None:
-    """Return the last name of the function that is called; None for anything but a call by name."""
-    function = node.func if isinstance(node, ast.Call) else None
-    if isinstance(function, ast.Attribute):
-        return function.attr
-    return function.id if isinstance(function, ast.Name) else None
+def _called(call: ast.Call) -> str | None:
+    """Return the last name of the function that is called; None if it has none."""
+    if isinstance(call.func, ast.Attribute):
+        return call.func.attr
+    return call.func.id if isinstance(call.func, ast.Name) else None
 
 
 def _launch(text: str, nodes: list[ast.AST]) -> LineToMend | None:
