@@ -116,7 +116,7 @@ def submit(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Hand in a person's candidate; the session goes on until it waits for the next one.
+    """Hand in a person's candidate. The session goes on until it waits for the next one.
 
     Exit status: 0 if a kernel was promoted, 1 if none was.
 
@@ -175,7 +175,7 @@ def grant(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Give an open session more budget; only a person at the command line may.
+    """Give an open session more budget. Only a person at the command line may do so.
 
     Example: forge agent grant last --candidates 10
     """
@@ -211,7 +211,7 @@ def cost(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Show what sessions used, and what that is for each promoted kernel, all failures counted.
+    """Show what sessions used, failures included, and how much that is for each promoted kernel.
 
     Example: forge agent cost last
     """

@@ -38,11 +38,13 @@ AgentCommand = Annotated[
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="PATH[:rw]", help="Path that the command may see besides; repeat it."),
+    typer.Option("--allow", metavar="PATH[:rw]", help="Another path that the command may read; may be repeated."),
 ]
 AllowEnv = Annotated[
     list[str] | None,
-    typer.Option("--allow-env", metavar="NAME", help="Variable that the command gets, such as its key; repeat it."),
+    typer.Option(
+        "--allow-env", metavar="NAME", help="Variable that the command gets, such as its key; may be repeated."
+    ),
 ]
 Language = Annotated[str, typer.Option("--language", help="Language of the kernels: cpp, cuda, triton or torch.")]
 Gpu = Annotated[str, typer.Option("--gpu", help="The processor, such as cpu or h200.")]
@@ -55,7 +57,7 @@ Profile = Annotated[
         help="Export of a profiler, such as perf:stat.txt; image:FILE for a model that sees.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="Default: drawn.")]
+Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="The seed. Default: drawn at random.")]
 Prices = Annotated[
     list[str] | None,
     typer.Option(
@@ -66,14 +68,15 @@ Prices = Annotated[
 ]
 Settings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="NAME=VALUE", help="Option of the author, such as finalists=2; repeat it."),
+    typer.Option("--set", metavar="NAME=VALUE", help="Option of the author, such as finalists=2; may be repeated."),
 ]
 RoundsWithoutGain = Annotated[
     int,
-    typer.Option("--rounds-without-gain", min=1, max=10**6, help="Number of rounds without a gain that end it."),
+    typer.Option("--rounds-without-gain", min=1, max=10**6, help="Rounds without a gain after which it ends."),
 ]
 FloorShare = Annotated[
-    float, typer.Option("--floor-share", min=0.01, max=1, help="End at this share of the shortest possible time.")
+    float,
+    typer.Option("--floor-share", min=0.01, max=1, help="Share of the shortest possible time at which it ends."),
 ]
 Workers = Annotated[
     int,

@@ -229,7 +229,7 @@ def doubt(
 
 @app.command()
 def keep(kernel_id: KernelId, reason: Reason, home: Home = None, as_json: Json = False) -> None:
-    """Answer the open doubts about a kernel: it stays, for a reason.
+    """Answer the open doubts about a kernel with the reason why it stays on offer.
 
     Example: forge kernel keep KERNEL_ID --reason "the program's memory was faulty"
     """

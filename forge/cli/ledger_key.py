@@ -67,7 +67,7 @@ def import_(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Import a signing key. Refused if it isn't the current key, or if this ledger lacks events that it signed.
+    """Import a signing key. It must be the current key, and this ledger must have all events that it signed.
 
     Example: forge ledger key import ledger.forge-key
     """

@@ -37,7 +37,7 @@ def propose(
     home: Home = None,
     as_json: Json = False,
 ) -> None:
-    """Propose a lesson. Refused without closed experiments, or if an experiment contradicts it.
+    """Propose a lesson. It needs closed experiments, and none of them may contradict it.
 
     Example: forge lesson propose --op rmsnorm --from last --text "Rows of 4096 gain from two loads in flight."
     """

@@ -61,7 +61,7 @@ def show_one(
 def describe_operations(home: Home = None, as_json: Json = False) -> None:
     """Record the operands and the reference of each operation with a promoted kernel, so that it can be adopted.
 
-    A promotion does this by itself; this command is for a registry of before.
+    A promotion does this by itself; this command is for a registry that an older Forge wrote.
 
     Example: forge op describe
     """

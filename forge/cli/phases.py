@@ -34,7 +34,7 @@ RunOrKernel = Annotated[
 ]
 Attempts = Annotated[
     int,
-    typer.Option(min=1, max=8, help="Number of measurements at most, while an attempt ends without a verdict."),
+    typer.Option(min=1, max=8, help="Largest number of measurements. One without a verdict is repeated."),
 ]
 Quick = Annotated[
     bool,

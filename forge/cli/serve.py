@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 LOOPBACK_HOST = "127.0.0.1"
 LOOPBACK_HOSTS = frozenset({LOOPBACK_HOST, "localhost", "::1"})
 """Names by which only this machine reaches itself."""
-Host = Annotated[str, typer.Option(help="Address to listen on. Another than this machine's own needs a token first.")]
+Host = Annotated[str, typer.Option(help="Address to listen on. If other machines reach it, make a token first.")]
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes any that is free.", min=0, max=65535)]
 Names = Annotated[
     list[str] | None,
@@ -35,7 +35,7 @@ def serve(
     port: Port = 8791,
     allow_host: Names = None,
     work: Workers = 1,
-    read_only: Annotated[bool, typer.Option("--read-only", help="Take nothing in, and start no worker.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Accept no changes, and start no worker.")] = False,
     home: Home = None,
     as_json: Json = False,
 ) -> None:

@@ -106,7 +106,7 @@ DomainText = Annotated[
     typer.Option(
         "--domain",
         help="The least domain of a candidate, as 'hidden_size<=65536, batch%8==0'; a candidate's own must hold it. "
-        "Without it a candidate must hold the shape alone.",
+        "Default: the shape alone.",
         show_default=False,
     ),
 ]
