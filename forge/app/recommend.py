@@ -33,7 +33,7 @@ def recommend(
     prices: Sequence[str] = (),
     profiles: Sequence[Path] = (),
 ) -> Data:
-    """Plans for one model, or a comparison of several; the ledger isn't opened.
+    """Return plans for one model, or a comparison of several; the ledger isn't opened.
 
     `asked` are the request's other fields, from outside. Without a workspace there are plans without kernels.
     """

@@ -89,7 +89,7 @@ class BaselineNamed:
 
 @lru_cache
 def cited(text: str) -> Cited:
-    """Kernels by their ids and events by their numbers."""
+    """Return the kernels by their ids and the events by their numbers."""
     kernels = dict.fromkeys(KERNEL_ID.findall(text))
     events = dict.fromkeys(int(number) for found in EVENT.findall(text) for number in re.findall(r"\d+", found))
     return Cited(tuple(kernels), tuple(events))
@@ -142,14 +142,14 @@ def processors(text: str) -> Mapping[str, str | None]:
 
 @lru_cache
 def dtypes(text: str) -> frozenset[str]:
-    """Element types, by the project's names for them."""
+    """Return the element types, by the project's names for them."""
     found = (name.lower() for name in _DTYPE.findall(_without_ids(text)))
     return frozenset(_OTHER_DTYPE_NAMES.get(name, name) for name in found)
 
 
 @lru_cache
 def operations(text: str) -> frozenset[str]:
-    """Operations of the catalogue, however their words are joined."""
+    """Return the operations of the catalogue, however their words are joined."""
     return frozenset(_OPERATIONS[_squeezed(found)] for found in _OPERATION.findall(_without_ids(text)))
 
 
@@ -158,7 +158,7 @@ def _squeezed(name: str) -> str:
 
 
 def _spaced(name: str) -> str:
-    """Letters and digits of a name may be apart; a name of two signs counts in capitals only."""
+    """Return a pattern of a name, whose pieces may be apart; a name of two signs counts in capitals only."""
     pieces = re.findall(r"[a-z]+|\d+", name)
     return r"[\s-]?".join(rf"(?i:{piece})" if len(name) > len("t4") else piece.upper() for piece in pieces)
 

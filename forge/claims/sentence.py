@@ -108,7 +108,7 @@ def written(end: float) -> str:
 
 
 def shape_written(shape: Shape) -> str:
-    """`batch 16, hidden_size 4096`."""
+    """Return a shape as a sentence names it: `batch 16, hidden_size 4096`."""
     return ", ".join(f"{axis} {size}" for axis, size in shape.items())
 
 

@@ -149,7 +149,7 @@ def _with_interval(
 
 
 def _times(text: str) -> tuple[SpokenFigure, ...]:
-    """Times are read only beside a citation: most times aren't about kernels."""
+    """Return the times in a sentence that cites evidence; most other times aren't about kernels."""
     return tuple(_figure("time", match, _TIME_NS[match["unit"]]) for match in forms.TIME.finditer(text))
 
 

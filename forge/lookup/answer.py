@@ -97,7 +97,7 @@ class Evidence(Frozen):
     _measured: "Mapping[str, object]"
 
     def __init__(self, measured: "Mapping[str, object]", distance: float) -> None:
-        """`measured` has all the fields but the distance; the caller must not change it."""
+        """Take all the fields but the distance from `measured`, which the caller must not change."""
         object.__setattr__(self, "_measured", measured)
         object.__setattr__(self, "distance", distance)
 

@@ -213,7 +213,7 @@ def _point(untrusted: "Document", entry: "Document") -> tuple[tuple[str, ...], P
 
 
 def _unproven(entry: "Document") -> "dict[tuple[str, ...], dict[tuple[int, ...], str]]":
-    """Axes -> sizes -> why the kernel isn't promoted for that shape; a snapshot of before such shapes has none."""
+    """Return axes -> sizes -> why the kernel isn't promoted for that shape. Older snapshots have no such shapes."""
     found: dict[tuple[str, ...], dict[tuple[int, ...], str]] = {}
     for listed in entry.get("unproven", ()):
         shape, why = listed["shape"], listed["why"]

@@ -94,7 +94,7 @@ class Question:
         return f"gpu {gpu} of architecture {arch}, asked {self.gpu} of {asked}"
 
     def _rank(self, offer: "Offer") -> int | str:
-        """Place in FITS of how the asked shape lies in the verified domain, or why it lies outside."""
+        """Return the place in FITS of how the asked shape lies in the verified domain, or why it lies outside."""
         domain = offer.domains.get(self.axes)
         if domain is None:
             return f"shape has axes {list(self.axes)}, none verified"
@@ -137,7 +137,7 @@ class Question:
         return self.distance(point), point.sizes != self.sizes, point.median_ns
 
     def distance(self, point: "Point") -> float:
-        """Octaves summed over the axes: |log2(asked / measured)|; size 0 counts as 1."""
+        """Return the octaves summed over the axes: |log2(asked / measured)|; size 0 counts as 1."""
         total = 0.0
         for asked, measured in zip(self.logs, point.logs, strict=True):
             total += abs(asked - measured)
@@ -156,7 +156,7 @@ def slug(gpu: str) -> str:
 
 
 def _parse_shape(untrusted: "Mapping[str, int]") -> "tuple[Axes, Sizes]":
-    """Its axes in order of name, and their sizes; raises UsageError."""
+    """Return a shape's axes in order of name, and their sizes; raise UsageError."""
     try:
         axes = tuple(sorted(untrusted))
         sizes = tuple([untrusted[axis] for axis in axes])

@@ -36,7 +36,7 @@ class Recommender:
         self._profiles = check_distinct(profiles)
 
     def recommend(self, request: Request) -> Recommendation:
-        """Plans for one model; raise UnknownName or UsageError for a request that can't be answered."""
+        """Return the plans for one model; raise UnknownName or UsageError for a request that can't be answered."""
         model, request = find_model(request.model), _resolved(request)
         _require_sense(model, request)
         search = Search(request=request, model=model, prices=request.prices, profiles=self._profiles)

@@ -30,7 +30,7 @@ class MemoryShares(NamedTuple):
         return max(int(left // self.kv_per_request), 0) if left > 0 else 0
 
     def filled_gb(self, requests: int) -> float:
-        """Decimal gigabytes that this number of requests fills."""
+        """Return the decimal gigabytes that this number of requests fills."""
         return (self.weights + self.activations + requests * self.kv_per_request) / 1e9
 
 
@@ -66,5 +66,5 @@ def cache_bytes(model: ModelShape, context_tokens: float) -> float:
 
 
 def kv_parts(model: ModelShape, devices: int) -> int:
-    """Into how many different parts a cache is split."""
+    """Return into how many different parts a cache is split."""
     return 1 if model.latent is not None else min(devices, model.kv_heads)

@@ -242,7 +242,7 @@ class Search:
 
 
 def _counts(most: int) -> list[int]:
-    """1, 2, 4 ... up to `most`."""
+    """Return 1, 2, 4 ... up to `most`."""
     return [2**power for power in range(most.bit_length()) if 2**power <= most]
 
 

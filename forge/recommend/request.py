@@ -121,7 +121,7 @@ def told(error: ValidationError) -> str:
 
 
 def parse_prices(untrusted: Sequence[str]) -> dict[str, float]:
-    """GPU -> price of an hour, from `h200=3.5` or the like; raise UsageError for anything else.
+    """Return GPU -> price of an hour, from `h200=3.5` or the like; raise UsageError for anything else.
 
     A price of 0 is refused: it would make every other plan look wasteful. What is owned has a price, too.
     """

@@ -122,7 +122,7 @@ def decode(model: ModelShape, storage: Storage, hardware: Hardware, *, context_t
 
 
 def throughput_tok_s(first: Phase, step: Phase | None, *, traffic: Traffic, batch: int) -> float:
-    """Tokens a second in the steady state: `interleaved_throughput`.
+    """Return the tokens a second in the steady state: `interleaved_throughput`.
 
     While `batch` requests run, each prompt is read once and each step makes a token for all: the tokens of one round
     over its time. Output tokens, or prompt tokens where nothing is generated.
@@ -133,7 +133,7 @@ def throughput_tok_s(first: Phase, step: Phase | None, *, traffic: Traffic, batc
 
 
 def experts_read(model: ModelShape, tokens: float) -> float:
-    """Experts of one layer that `tokens` tokens use, if each token's choice is independent and even.
+    """Return the experts of a layer that `tokens` tokens use, if each token's choice is independent and even.
 
     E x (1 - (1 - k/E)^tokens): one expert stays unused with probability (1 - k/E) per token.
     """
@@ -144,7 +144,7 @@ def experts_read(model: ModelShape, tokens: float) -> float:
 
 
 def _active(model: ModelShape) -> float:
-    """Weights of the layers that one token passes through."""
+    """Return the weights of the layers that one token passes through."""
     return model.block_parameters(model.experts.chosen if model.experts else 0)
 
 
@@ -157,12 +157,12 @@ def _weight_bytes(model: ModelShape, storage: Storage, tokens: float) -> float:
 
 
 def _cache(model: ModelShape, hardware: Hardware, context_tokens: float) -> float:
-    """Bytes over all devices. A copy that two devices keep counts twice."""
+    """Return the bytes over all devices. A copy that two devices keep counts twice."""
     return cache_bytes(model, context_tokens) * hardware.devices / kv_parts(model, hardware.devices)
 
 
 def _attended_dim(model: ModelShape) -> float:
-    """Mean of what a query is multiplied with and what is summed up, while the cache is expanded."""
+    """Return the mean of what a query is multiplied with and what is summed up, while the cache is expanded."""
     if model.latent is None:
         return model.head_dim
     return (model.latent.plain_dim + model.latent.rotary_dim + model.latent.value_dim) / 2
@@ -176,7 +176,7 @@ def _decoded_dim(model: ModelShape) -> float:
 
 
 def _reduces(model: ModelShape, hardware: Hardware, tokens: float) -> float:
-    """Two all-reduces a layer, each of tokens x hidden x 2 bytes, by a ring: `ring_all_reduce`.
+    """Return the time of two all-reduces a layer, each of tokens x hidden x 2 bytes: `ring_all_reduce`.
 
     2(n - 1) steps, and 2(n - 1)/n of the bytes through each device's links (Patarasu and Yuan, JPDC 69(2), 2009).
     """

@@ -70,7 +70,7 @@ class GuestSet:
         return self._sides[side][1]
 
     def pairs(self) -> list[tuple[str, LoadedKernel]]:
-        """Sides with their guests, without the harness, which does no work."""
+        """Return the sides with their guests, without the harness, which does no work."""
         return [(side, kernel) for side, (kernel, _) in self._sides.items() if side != HARNESS]
 
     def __enter__(self) -> "GuestSet":

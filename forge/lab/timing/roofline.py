@@ -26,7 +26,7 @@ fp32. Fp16 and bf16 share their units, and differ in power with the data."""
 
 
 def cached_bandwidth_bytes_per_s(threads: int) -> float:
-    """Bytes read and written per second by `threads` threads that each copy within their own cache."""
+    """Return the bytes read and written per second by `threads` threads that each copy within their own cache."""
     import torch
 
     before = torch.get_num_threads()

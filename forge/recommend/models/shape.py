@@ -111,7 +111,7 @@ class ModelShape(Value):
         return self.purpose == "generate"
 
     def block_parameters(self, experts_read: float) -> float:
-        """Weights of all layers, counting `experts_read` of each layer's experts and all shared ones."""
+        """Return the weights of all layers: `experts_read` of each layer's experts, and all shared ones."""
         if self.experts is None:
             return self._always_read
         return self._always_read + (self.layers - self.dense_layers) * experts_read * self.expert_parameters
@@ -139,7 +139,7 @@ class ModelShape(Value):
         return 2 * self.kv_heads * self.head_dim
 
     def attended(self, context_tokens: float) -> float:
-        """Tokens that all layers together look at, or keep, for a context of this length."""
+        """Return the tokens that all layers together look at, or keep, for a context of this length."""
         if self.window is None:
             return self.layers * context_tokens
         near = min(context_tokens, self.window)

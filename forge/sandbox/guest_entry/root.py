@@ -175,7 +175,7 @@ def _write_files(links: list[tuple[str, str]]) -> None:
 
 
 def _set_attributes(path: str, attributes: int, *, recursive: bool) -> None:
-    """mount_setattr(2): add attributes to a mount, and to all below it at once."""
+    """Add attributes to a mount, and to all below it at once, by mount_setattr(2)."""
     structure = struct.pack("=QQQQ", attributes, 0, 0, 0)
     flags = _AT_RECURSIVE if recursive else 0
     kernel.syscall("mount_setattr", _AT_FDCWD, path.encode(), flags, structure, len(structure))
