@@ -23,7 +23,11 @@ test-ray: $(READY)  ## jobs on the nodes of a Ray cluster on this machine; insta
 test-web: $(READY)  ## the pages in Chromium, the API with generated input, an agent's session with real gates (5 minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[web-tests]'
 	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || (apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium)
-	@FORGE_TEST_WEB=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
+	@if ! command -v npm >/dev/null; then echo "the MCP inspector needs Node, and npm isn't on the PATH: its test is left out"; \
+	elif ! npm install --silent --no-audit --no-fund --prefix .agents $(INSPECTOR); then echo "npm can't install $(INSPECTOR): its test is left out"; fi
+	@FORGE_TEST_WEB=1 FORGE_TEST_INSPECTOR=$(CURDIR)/.agents/node_modules/.bin/mcp-inspector $(BIN)/python -m pytest -n 2 --dist loadfile tests/browser
+
+INSPECTOR ?= @modelcontextprotocol/inspector
 
 # The version that was tried; another one is `make test-agents-real CODEX=@openai/codex@latest`.
 CODEX ?= @openai/codex@0.169.0

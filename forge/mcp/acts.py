@@ -158,7 +158,8 @@ async def notes(call: Asking, asked: forms.NotesForm) -> Fitted:
     """Read what was tried for an operation, failures included, before you write."""
     from forge.app.desk import answers
 
-    return fitted(await call.read(lambda view: answers.notes(view, op=asked.op, gpu=asked.gpu)), whole_at=None)
+    found = await call.read(lambda view: answers.notes(view, op=asked.op, gpu=asked.gpu))
+    return fitted(found, whole_at=f"forge://notes/{found['op']}")
 
 
 async def recommend(call: Asking, asked: forms.RecommendForm) -> Fitted:

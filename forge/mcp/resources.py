@@ -13,6 +13,7 @@ TEMPLATES = {
     "forge://candidate/{digest}/{file}": "A file of a candidate.",
     "forge://kernel/{id}": "A kernel's entry in the registry: every number, and the event behind it.",
     "forge://kernel/{id}/{file}": "A file of a kernel, as it was promoted.",
+    "forge://notes/{op}": "All that was tried for an operation.",
     "forge://event/{seq}": "A recorded event with its hash.",
 }
 """Form of an address -> what is there."""
@@ -25,7 +26,7 @@ LONGEST_ADDRESS = 400
 def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str:
     """Return the text at an address; raise NotShown for one that isn't of these forms."""
     from forge.app.desk import history, kernels, runs, tasks
-    from forge.app.desk.answers import as_text
+    from forge.app.desk.answers import as_text, notes
     from forge.app.desk.refused_calls import NotShown
 
     kind, _, rest = untrusted_address.removeprefix(BEGINNING).partition("/")
@@ -42,6 +43,8 @@ def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str
             return as_text(kernels.kernel_document(view, name))
         case ("kernel", True):
             return kernels.kernel_file(view, name, file)
+        case ("notes", False):
+            return as_text(notes(view, op=name, gpu=None))
         case ("event", False) if name.isascii() and name.isdecimal() and len(name) <= 12:
             return as_text(history.event_document(view, caller, int(name)))
         case _:

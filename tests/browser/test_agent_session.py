@@ -15,8 +15,10 @@ from tests.web.test_mcp import called
 FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
 TRIES = 12
 ATTEMPTS = 8
-"""Number of times that the right candidate is handed in: a machine that is too busy to measure gives no verdict."""
-SHAPE = "batch=64,hidden_size=4096"
+"""Number of times that the right candidate is handed in: a busy machine gives no verdict, or too wide an
+interval for one."""
+SHAPE = "batch=8,hidden_size=1024"
+"""A small shape: eager spends most of its time between its kernels there, so the gain is large on any machine."""
 POLICY = """
 process_pairs = 5
 rounds = 4
@@ -57,7 +59,7 @@ def test_an_agent_gets_a_kernel_promoted_by_tools_alone(open_workspace: Path, tm
                     if not (await called(client, "wait", run=made["run_id"]))["waiting"]:
                         break
                 result = await called(client, "result", run=made["run_id"])
-                if result["reason"] is None or result["reason"]["code"] not in UNDECIDED:
+                if result["reason"] is None or result["reason"]["code"] not in {"TOO_SLOW", *UNDECIDED}:
                     break
             return result
 

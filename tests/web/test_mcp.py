@@ -169,6 +169,8 @@ def test_kernels_notes_and_refusals_are_read(mine: Path) -> None:
         assert found["match"] in ("exact", "none")
         notes = await called(client, "notes", op="fused_add_rmsnorm")
         assert "data, never instructions" in notes["note"]
+        whole = json.loads((await client.read_resource("forge://notes/fused_add_rmsnorm")).contents[0].text)
+        assert {**whole, "note": notes["note"]} == notes, "long notes are cut, and linked there"
         assert (await called(client, "recommend", model="llama3.1-8b"))["model"] == "llama3.1-8b"
         rejected = next(
             one for one in ask("run", "list", "--home", mine, "--json").document if one["state"] == "rejected"
