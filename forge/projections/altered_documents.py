@@ -30,9 +30,12 @@ _REPLACE = "other bytes: forge ledger rebuild says what differed and replaces th
 
 
 class PublishedDocuments:
-    """The documents of a registry's folder, read before the ledger, which may then only be ahead of them."""
+    """The documents of a registry's folder, read before the ledger, which may then only be ahead of them.
 
-    def __init__(self, folder: Path) -> None:
+    A document of which `told` names a wrong field isn't told a second time.
+    """
+
+    def __init__(self, folder: Path, told: Sequence[AuditProblem]) -> None:
         self._folder = folder
         self._pointer = read_pointer(folder)
         self._verifier = _content(folder / VERIFIER_FILE)
@@ -41,7 +44,7 @@ class PublishedDocuments:
         """Event -> names of the documents that must be as the events up to it give them."""
         for name in (*_DOCUMENTS, snapshot.POINTER):
             content = _content(folder / name)
-            if content is not None:
+            if content is not None and not any(one.what.startswith(f"published {name}:") for one in told):
                 self._found[name] = content
                 shown = self._pointer.position.seq if self._pointer else 0
                 self._due[shown if name == snapshot.POINTER else max(shown, _place(content))].append(name)

@@ -66,7 +66,7 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
     found: list[AuditProblem] = []
     if not are_sound(after):
         return found
-    published = PublishedDocuments(path.parent / REGISTRY) if full else None
+    published = PublishedDocuments(path.parent / REGISTRY, after.problems) if full else None
     try:
         with closing(connect_to_read(path, timeout_s=30)) as connection, closing(create(Path(":memory:"))) as tables:
             connection.execute("BEGIN")

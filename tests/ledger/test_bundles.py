@@ -255,6 +255,25 @@ def test_a_blob_with_a_path_for_a_name_is_refused(name: bytes, here: Machine, bu
     assert state(here) == before
 
 
+@pytest.mark.parametrize("content", [b"", b"[" * 1000 + b"]" * 1000, b'{"sha256":1}'], ids=["empty", "deep", "small"])
+def test_a_blob_that_no_event_names_is_refused(content: bytes, here: Machine, bundle: Path) -> None:
+    """It would only fill the disk. What an event's blob names is named, too: the bundle itself has such blobs."""
+    digest = hashlib.sha256(content).hexdigest().encode()
+
+    def stuffed(body: bytes) -> bytes:
+        counted = with_header(blobs=5)(body)
+        lines = [line for line in counted.split(b"\n") if line.startswith(b"blob ")]
+        after = next((line for line in lines if line.split(b" ")[1] > digest), None)
+        place = len(counted) if after is None else counted.index(after)
+        return counted[:place] + b"blob %b %d\n%b\n" % (digest, len(content), content) + counted[place:]
+
+    resealed(bundle, stuffed)
+    before = state(here)
+    with pytest.raises(BundleRefused, match=f"it has blob {digest.decode()}, which none of its events names"):
+        here.take_in(bundle)
+    assert state(here) == before
+
+
 @pytest.mark.parametrize("size_bytes", [b"999999999999999", b"99999999999999999999", b"-1", b"1e9", b"007"])
 def test_a_blob_of_a_size_that_the_file_does_not_have_is_refused_before_it_is_read(
     size_bytes: bytes, here: Machine, bundle: Path

@@ -30,6 +30,7 @@ from forge.ledger.statements import (
 )
 from forge.ledger.store import Ledger
 from forge.ledger.transfer.bundle import BundleHeader, UntrustedBundle
+from forge.ledger.transfer.named_blobs import ProvidedBlobs
 from forge.proof.note import VerifierKey
 
 Progress = Callable[[str], None]
@@ -105,9 +106,10 @@ def check(
         here = _KnownRows(ledger, connection, bundle.header.ledger_id)
         _require_no_gap(bundle, here)
         _require_short_note(bundle)
-        reading, required, vouched = _read(bundle, here, progress)
+        provided = ProvidedBlobs()
+        reading, required, vouched = _read(bundle, here, provided, progress)
         _require_signed(bundle, reading, vouched, trusted=trusted, before=before)
-        provided = _read_blobs(bundle, progress)
+        _read_blobs(bundle, provided, progress)
         digest = bundle.finish()
         if here.is_ours:
             raise UsageError(
@@ -116,7 +118,7 @@ def check(
                 hint="forge ledger restore --help",
             )
         for place, name in required.items():
-            if place not in provided and not blobs.has(place.hex()):
+            if place.hex() not in provided.digests and not blobs.has(place.hex()):
                 raise refused(bundle, f"{name} names blob {place.hex()}, which isn't in it")
         _require_readable(bundle, here, examine, progress)
     return CheckedBundle(bundle.header, here.size, reading.root, reading.last_hash, digest)
@@ -139,7 +141,9 @@ def _require_short_note(bundle: UntrustedBundle) -> None:
         raise refused(bundle, f"its checkpoint has {size_bytes} bytes, expected at most {NOTE_LIMIT_BYTES}")
 
 
-def _read(bundle: UntrustedBundle, here: _KnownRows, progress: Progress) -> tuple[Reading, dict[bytes, str], int]:
+def _read(
+    bundle: UntrustedBundle, here: _KnownRows, provided: ProvidedBlobs, progress: Progress
+) -> tuple[Reading, dict[bytes, str], int]:
     """Derive the ledger from its rows; return the reading, the blobs it needs, and where the vouched keys begin."""
     header, reading = bundle.header, Reading(None)
     reading.start(header.ledger_id, header.origin, _sizes(bundle, here), StoredNodes(None))
@@ -151,6 +155,7 @@ def _read(bundle: UntrustedBundle, here: _KnownRows, progress: Progress) -> tupl
     for row in bundle.rows():
         _require_same(bundle, here, row)
         vouched = _audit_row(bundle, reading, row, vouched)
+        provided.name_in(row.payload)
         for field, digest in required_blobs(row.type, row.schema_version, _payload(row)):
             required[_digest(bundle, digest, row)] = f"event {row.seq} ({field})"
         if row.seq % PROGRESS_EVENTS == 0:
@@ -225,16 +230,15 @@ def _require_readable(bundle: UntrustedBundle, here: _KnownRows, examine: Examin
         )
 
 
-def _read_blobs(bundle: UntrustedBundle, progress: Progress) -> set[bytes]:
-    """Hash every blob; return the digests."""
-    provided = set()
+def _read_blobs(bundle: UntrustedBundle, provided: ProvidedBlobs, progress: Progress) -> None:
+    """Hash every blob; refuse a bundle with one that no event names, which would only fill the disk."""
     for digest, chunks in bundle.blobs():
-        for _ in chunks:
-            pass
-        provided.add(bytes.fromhex(digest))
-        if len(provided) % 500 == 0:
-            progress(f"checked {len(provided)} of {bundle.header.blobs} blobs")
-    return provided
+        provided.take(digest, chunks)
+        if len(provided.digests) % 500 == 0:
+            progress(f"checked {len(provided.digests)} of {bundle.header.blobs} blobs")
+    unnamed = provided.unnamed()
+    if unnamed is not None:
+        raise refused(bundle, f"it has blob {unnamed}, which none of its events names")
 
 
 def _sizes(bundle: UntrustedBundle, here: _KnownRows) -> set[int]:
