@@ -139,6 +139,8 @@ def _step(code: str, what: str, do: Callable[[], Made]) -> Made:
             raise ProblemError("memory", f"{what} needs more memory than a guest may have") from None
         traceback.print_exc()
         text = f"{type(error).__name__}: {error}"
+        if isinstance(error, ModuleNotFoundError):
+            text += "; a reference may import what the Python that runs forge has installed"
         raise ProblemError("device" if "cuda" in text.lower() else code, f"{what} raises {text}") from None
 
 

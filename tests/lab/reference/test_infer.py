@@ -11,6 +11,10 @@ from tests.lab.reference.references import ask, frozen, square_contract
 INPUTS = "\ndef get_inputs():\n    return [torch.randn(4, 32)]\n"
 BAD = {
     "doesn't parse": ("import torch\ndef kernel(x:\n", "the file raises SyntaxError"),
+    "imports a module that isn't there": (
+        "import torch, einops_of_nowhere\ndef kernel(x):\n    return x\n" + INPUTS,
+        "'einops_of_nowhere'; a reference may import what the Python that runs forge has installed",
+    ),
     "doesn't run": ("import torch\ndef kernel(x):\n    return x @ x\n" + INPUTS, "the call raises RuntimeError"),
     "has no inputs": ("import torch\ndef kernel(x):\n    return x\n", "no get_inputs()"),
     "has no entry": ("import torch\n" + INPUTS, "neither a class Model nor exactly one function"),
