@@ -7,6 +7,9 @@ from typing import Any
 
 import pytest
 
+from forge.app.desk import asking, waiting
+from forge.app.tokens import Caller
+from forge.errors import RequestRefused
 from tests.cli.asking import HONEST, ask, copied, create_task, history, ledger_stands
 from tests.web.conftest import undecided
 from tests.web.serving import Served, problem, served
@@ -82,6 +85,35 @@ def test_a_key_makes_a_repeated_submission_the_same_run(server: Served) -> None:
     assert head(server) == before
     mine = server.post("/submissions", "eve", wanted, **key).json()
     assert mine["run_id"] != first["run_id"], "another author's key"
+
+
+def test_one_author_fills_the_workers_queue_only_so_far(
+    filled_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waiting, "MOST_WAITING", 2)
+    home = copied(filled_workspace, tmp_path / "home")
+    task = ask("task", "list", "--home", home, "--json").document[-1]["task_id"]
+    ada, eve, olga = Caller("author", "ada"), Caller("author", "eve"), Caller("operator", "olga")
+
+    def hand_in(caller: Caller, key: str, **more: Any) -> dict[str, object]:
+        given = {"task": task, "untrusted_files": FILES, "until": "verify", "key": key, **more}
+        with asking.opened(home, caller) as workspace:
+            return asking.submit(workspace, caller, **given)
+
+    made = [hand_in(ada, key) for key in ("one", "two")]
+    for until in ("verify", "promote"):
+        with pytest.raises(RequestRefused, match="wait for workers") as refused:
+            hand_in(ada, "three", until=until)
+        assert refused.value.status == 429
+    assert hand_in(ada, "two") == made[1], "what was asked before is answered"
+    quiet = hand_in(ada, "quiet", until=None)
+    with asking.opened(home, ada) as workspace, pytest.raises(RequestRefused, match="wait for workers"):
+        asking.ask_for_work(workspace, ada, str(quiet["run_id"]), "verify")
+    assert hand_in(eve, "one")["verdict"] == "accepted", "another author has room of its own"
+    assert all(hand_in(olga, key)["verdict"] == "accepted" for key in ("a", "b", "c"))
+    with asking.opened(home, ada) as workspace:
+        asking.withdraw(workspace, ada, str(made[0]["run_id"]), "a better one is there")
+    assert hand_in(ada, "three")["until"] == "verify"
 
 
 def test_a_candidate_that_is_refused_at_the_door_is_an_answer(server: Served) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from forge.app import phases
 from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
+from forge.app.desk.waiting import require_room
 from forge.app.known_tasks import find_task
 from forge.app.phase_answer import phase_answer
 from forge.app.recovery import recover
@@ -54,6 +55,8 @@ def submit(
     created = find_task(workspace, task)
     if created.task_id != task:
         raise NotFound(f"no task {task[:200]!r}: expected the whole id of one", hint="forge task list")
+    if until is not None and (key is None or workspace.ledger.place_of(_command(caller, key)) is None):
+        require_room(workspace, caller)
     run_id = _run_for(workspace, caller, task, key)
     event = _handed_in(workspace, caller, run_id, untrusted_files, key)
     run = workspace.find_run(run_id)
@@ -93,6 +96,8 @@ def ask_for_work(workspace: Workspace, caller: Caller, name: str, until: LastPha
     """Ask that a run's phases are run up to `until`."""
     run = workspace.find_run(name)
     require_own(caller, run)
+    if run.request is None:
+        require_room(workspace, caller)
     run = take_up(_as_server(workspace), run)
     recorded = request_work(workspace, run, until)
     return {"run_id": run.run_id, "until": until, "seq": recorded.seq, "requested_by": recorded.actor}
@@ -117,7 +122,7 @@ def _run_for(workspace: Workspace, caller: Caller, task: str, key: str | None) -
         raise UsageError(
             f"bad idempotency key {key[:LONGEST_KEY]!r}: expected 1 to {LONGEST_KEY} printable characters"
         )
-    command = None if key is None else f"handed-in:{sha256(f'{caller.actor} {key}'.encode())}"
+    command = None if key is None else _command(caller, key)
     place = None if command is None else workspace.ledger.place_of(command)
     if place is None:
         opened_run = open_run(workspace, task, command="submission", key=command, actor=SERVER)
@@ -127,6 +132,11 @@ def _run_for(workspace: Workspace, caller: Caller, task: str, key: str | None) -
     if started.task_id != task:
         raise _used(started.run_id, key)
     return started.run_id
+
+
+def _command(caller: Caller, key: str) -> str:
+    """Return the ledger's key of a submission with a caller's own key."""
+    return f"handed-in:{sha256(f'{caller.actor} {key}'.encode(errors='surrogatepass'))}"
 
 
 def _used(run_id: str, key: str | None) -> IdempotencyConflict:
