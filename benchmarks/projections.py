@@ -78,7 +78,7 @@ def events_of(count: int, *, after: int = 1) -> Iterator[list[Any]]:  # Any: eve
         else:
             run.benchmark(median_ns=1000.0 + number % 97, ratio=1.1 + number % 13 / 10)
         if number % PROMOTED_EACH == 0:
-            run.promote()
+            run.promote(skills=tuple(one.id for one in skills))
         if len(batch) >= PAGE:
             yield batch
             batch.clear()
