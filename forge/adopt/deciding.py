@@ -170,7 +170,7 @@ class Decider:
         assert judged.kernel is not None
         assert judged.result is not None
         try:
-            function = traceable(self._source(judged.kernel, judged.result))
+            function = traceable(self._source(judged.kernel, judged.result), has_scalars=bool(op.scalars))
         except Exception:  # noqa: BLE001 - promoted code may raise anything when it is imported
             return None
         if function is None:

@@ -60,10 +60,11 @@ def register_transparent(operation: TracedOperation, name: str, library: "torch.
     library._register_torch_dispatch_rule(name, FunctionalTensorMode, seen)
 
 
-def traceable(function: Function) -> Function | None:
+def traceable(function: Function, *, has_scalars: bool) -> Function | None:
     """Return a copy of a Triton source's function whose launches a compiler sees; None if it launches none.
 
-    Device functions keep their own globals, since Triton reads other device functions from there.
+    Device functions keep their own globals, since Triton reads other device functions from there. None also for a
+    source with scalars that reads numbers' bits: a compiler passes scalars in fp64, Triton's own launcher in fp32.
     """
     from torch.library import wrap_triton
     from triton.runtime.autotuner import Autotuner
@@ -72,6 +73,8 @@ def traceable(function: Function) -> Function | None:
     if not isinstance(function, FunctionType):
         return None
     own = function.__globals__
+    if has_scalars and any(isinstance(one, JITFunction) and "bitcast" in one.src for one in own.values()):
+        return None
     made: dict[str, object] = dict(own)
     launched = 0
     for name, value in own.items():

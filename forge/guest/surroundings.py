@@ -15,6 +15,7 @@ from functools import cache
 import numpy as np
 import torch
 from numpy.random import mtrand
+from torch.nn.attention import SDPBackend
 
 from . import wire
 from .process import BESIDE_IMPORTS, PROCESS
@@ -131,11 +132,14 @@ def _libraries() -> tuple[object, ...]:
 
 
 def _attention() -> tuple[object, ...]:
-    """Return which implementations of attention are allowed, and their order."""
+    """Return which implementations of attention are allowed, and the order of all but cuDNN's.
+
+    On some GPUs torch itself puts cuDNN's first in the first call of attention.
+    """
     cuda = torch.backends.cuda
-    order = getattr(torch._C, "_get_sdp_priority_order", None)
+    order: tuple[int, ...] = getattr(torch._C, "_get_sdp_priority_order", tuple)()
     allowed = (cuda.flash_sdp_enabled(), cuda.mem_efficient_sdp_enabled(), cuda.math_sdp_enabled())
-    return *allowed, cuda.cudnn_sdp_enabled(), None if order is None else tuple(order())
+    return *allowed, cuda.cudnn_sdp_enabled(), *(one for one in order if one != SDPBackend.CUDNN_ATTENTION.value)
 
 
 def _numpy_generator() -> tuple[object, ...]:

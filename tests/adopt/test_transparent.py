@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 import torch
+import triton
+import triton.language as tl
 from torch._subclasses import FakeTensorMode
 from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from forge.adopt import adopt
+from forge.adopt.transparent import traceable
 from forge.errors import UsageError
 from tests.gpu.shipped import publish_alone
 
@@ -83,6 +86,20 @@ def test_a_source_that_cannot_be_traced_leaves_the_operation_opaque_and_is_not_c
     with adopt(root, ["rmsnorm"], trust="promoted", refresh_s=0, mode="transparent") as ops:
         assert traced() == [OPAQUE]
         assert [(one["reason"], one["hits"]) for one in ops.report().lines] == [("untraceable", 1)]
+
+
+@triton.jit
+def _bits_of(number):
+    return number.to(tl.int32, bitcast=True)
+
+
+def reads_bits(x: torch.Tensor) -> torch.Tensor:
+    return _bits_of[(1,)](x)
+
+
+def test_a_source_with_scalars_that_reads_numbers_bits_stays_opaque():
+    assert traceable(reads_bits, has_scalars=True) is None
+    assert traceable(reads_bits, has_scalars=False) is not None
 
 
 def test_export_keeps_the_operation_whole_for_a_later_compilation(root):

@@ -25,6 +25,9 @@ MOST_MAGNIFIED_ERROR = 2.0**-15
 """Error relative to the root mean square that is allowed, at most; with more, half precision would be accepted."""
 ROUNDED_DRAWS = 4
 """Number of draws of randomly rounded operands, since one alone may leave an element unchanged."""
+ROUNDINGS_OF_A_SUM = 16
+"""Number of roundings of the operands whose change hides what a long sum rounds. A sum of n products, added in turn
+in fp32, errs as 0.15 sqrt(n) roundings of its operands do: 9 for 4,096 products."""
 TIED_DRAWS = 16
 """Number of draws for integers. One draw swaps two numbers that nearly tie with a chance of up to a half. So
 sixteen draws show nearly all pairs that a kernel's own rounding may swap."""
@@ -61,9 +64,9 @@ def widened(
 ) -> tuple[Expected, ...]:
     """Return the rules at these values, with each element allowed the change from rounded operands as well.
 
-    An integer may have any of the values that it has for operands some roundings away. This is used if an answer is
-    beyond the bound that was measured at other values, and only in fp32: in other types the result's own rounding is
-    larger. An error as large as half precision's is never allowed.
+    An integer may have any of the values that it has for operands `ROUNDINGS_OF_A_SUM` roundings away. This is used
+    if an answer is beyond the bound that was measured at other values, and only in fp32: in other types the result's
+    own rounding is larger. An error as large as half precision's is never allowed.
     """
     contract = answers.contract
     if not (contract.wide and contract.dtype == "fp32"):
@@ -89,7 +92,7 @@ def _ties(expected: Sequence[Expected], answers: Answers, inputs: Tensors, shape
     """Return the answers from which an integer may be taken; none if no result has integers."""
     if not any(isinstance(rule, Exact) for rule in expected):
         return []
-    asked = nearby(answers, inputs, shape, draws=TIED_DRAWS, part=ROUNDINGS_BEFORE)
+    asked = nearby(answers, inputs, shape, draws=TIED_DRAWS, part=ROUNDINGS_OF_A_SUM)
     return [one for one in asked if not isinstance(one, Refused)]
 
 
