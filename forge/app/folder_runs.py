@@ -124,7 +124,7 @@ def _earlier_run(workspace: Workspace, task: Task, folder: Path, *, author: str 
     An aborted run, and one whose candidate must be timed in another run, can't. If an author is given, it counts too.
     """
     offered = submit(
-        folder, task=task, run_id=UNREAD, untrusted_author=author or workspace.actor, judged_before={}
+        folder, task=task, run_id=UNREAD, untrusted_author=author or workspace.actor, judged_before=lambda _: None
     ).events[0]
     assert isinstance(offered, CandidateSubmitted | CandidateRejected)
     types = (CandidateSubmitted.TYPE, CandidateRejected.TYPE)

@@ -1,5 +1,8 @@
 """Loads recorded evidence for the phases, from the ledger and the blobs only."""
 
+from collections.abc import Callable
+from itertools import chain
+
 import orjson
 
 from forge.app.incumbent import incumbent_kernel
@@ -34,6 +37,9 @@ from forge.pipeline.samples import Taken, parse_samples, protocol_of
 from forge.projections.fold import holds
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
+
+CANDIDATE_STREAM = "candidate:"
+"""Beginning of the name of a candidate's stream; its digest follows."""
 
 
 def evidence_of(workspace: Workspace, run: RunState, site: Site, *, attempt: int) -> RecordedCandidate:
@@ -133,20 +139,30 @@ def _comparable(workspace: Workspace, run: RunState, environment: Environment) -
     return incumbents[0] == incumbents[1] and machines[0].perf_key == machines[1].perf_key
 
 
-def judged_before(workspace: Workspace, task_id: str) -> dict[str, int]:
-    """Return candidates judged for a task -> the first event that judged them."""
-    judged: dict[str, int] = {}
-    for recorded in workspace.ledger.read(types=("CandidateVerified", "CandidateRejected")):
-        event = recorded.event
-        if isinstance(event, CandidateVerified | CandidateRejected) and event.task_id == task_id:
-            judged.setdefault(event.candidate, recorded.seq)
+def judged_before(workspace: Workspace, task_id: str) -> Callable[[Digest], int | None]:
+    """Return a function from a candidate to the first event that judged it for a task; None if none did."""
+    types = ("CandidateVerified", "CandidateRejected")
+
+    def judged(candidate: Digest) -> int | None:
+        of_candidate = workspace.ledger.read(stream=f"{CANDIDATE_STREAM}{candidate}", types=types)
+        return next((one.seq for one in of_candidate if getattr(one.event, "task_id", None) == task_id), None)
+
     return judged
 
 
 def earlier_judgement(workspace: Workspace, evidence: RecordedCandidate) -> Earlier | None:
-    """Return the earlier judgement of this candidate; None if there is none."""
+    """Return the earlier judgement of this candidate; None if there is none.
+
+    Only candidates of the same bytes or the same program are read; other submissions are passed over unparsed.
+    """
+    ledger, own = workspace.ledger, evidence.submitted
+    streams = {own.stream()}
+    if own.normalised_sha256 is not None:
+        rows = ledger.rows(types=("CandidateSubmitted",))
+        streams |= {row.stream for row in rows if own.normalised_sha256 in str(row.payload)}
     types = ("CandidateSubmitted", "CandidateVerified", "CandidateRejected")
-    return judged_earlier(evidence, workspace.ledger.read(types=types))
+    history = chain.from_iterable(ledger.read(stream=stream, types=types) for stream in streams)
+    return judged_earlier(evidence, sorted(history, key=lambda one: one.seq))
 
 
 def report_of(workspace: Workspace, event: CandidateVerified | CandidateRejected) -> bytes | None:

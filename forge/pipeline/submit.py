@@ -7,13 +7,14 @@ accepted candidate is copied, so later edits of the folder change nothing.
 import ast
 import json
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import orjson
 from pydantic import ValidationError
 
 from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Metadata
-from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.digest import Digest, canonical, digest_of, sha256
 from forge.domain.misfit import misfit, shortened
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
@@ -53,11 +54,16 @@ def default_entry(untrusted_kernel: bytes, task: Task) -> str:
 
 
 def submit(
-    untrusted_folder: Path, *, task: Task, run_id: str, untrusted_author: str, judged_before: dict[str, int]
+    untrusted_folder: Path,
+    *,
+    task: Task,
+    run_id: str,
+    untrusted_author: str,
+    judged_before: Callable[[Digest], int | None],
 ) -> Outcome:
     """Accept or refuse the five files of a folder.
 
-    `judged_before` maps candidates of this task to the sequence number of the event that judged them. Raises
+    `judged_before` returns the sequence number of the event that judged a candidate of this task. Raises
     UsageError if the folder isn't one.
     """
     if not untrusted_folder.is_dir():
@@ -89,11 +95,10 @@ def submit(
             ),
         )
     ]
-    if digest in judged_before:
+    earlier_seq = judged_before(digest)
+    if earlier_seq is not None:
         events.append(
-            CandidateDuplicated(
-                run_id=run_id, task_id=task.task_id, candidate=digest, earlier_seq=judged_before[digest]
-            )
+            CandidateDuplicated(run_id=run_id, task_id=task.task_id, candidate=digest, earlier_seq=earlier_seq)
         )
     events += [
         ClaimRecorded(

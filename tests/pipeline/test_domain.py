@@ -95,7 +95,7 @@ def submitted(tmp_path: Path, domain: object) -> CandidateSubmitted | CandidateR
         (tmp_path / file.name).write_bytes(file.read_bytes())
     metadata = json.loads((tmp_path / "metadata.json").read_text()) | {"domain": domain}
     (tmp_path / "metadata.json").write_text(json.dumps(metadata))
-    outcome = submit(tmp_path, task=task, run_id="r", untrusted_author="a person", judged_before={})
+    outcome = submit(tmp_path, task=task, run_id="r", untrusted_author="a person", judged_before=lambda _: None)
     event = outcome.events[0]
     assert isinstance(event, CandidateSubmitted | CandidateRejected)
     return event
