@@ -1,5 +1,6 @@
 """The ledger: read it, check it, sign it, prove from it, rebuild the published files."""
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -231,11 +232,14 @@ def prove(
 
     with open_workspace(home) as workspace:
         proved: dict[str, Any] = signing.prove_promotion(workspace, kernel_id, out=out)
+        published = workspace.registry_root
+    artifact, key = published / "kernels" / kernel_id / "kernel.py", published / "ledger.vkey"
     show_facts(proved, "Proof", as_json=as_json)
     say_unvouched(proved["unvouched_adoptions"])
     if proved["revoked"]:
         say("note: this kernel was revoked later; the proof doesn't show that")
-    suggest("next", "forge verify-proof --help")
+    words = ("forge", "verify-proof", proved["proof"], "--artifact", artifact, "--key", key)
+    suggest("next", shlex.join(map(str, words)))
 
 
 @app.command()

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
+from forge.cli.document import show_facts
 from forge.cli.options import Json
-from forge.cli.output import emit_json, emit_table
 
 
 def verify_proof(
@@ -34,7 +34,4 @@ def verify_proof(
     except ProofRefused as error:
         error.hint = "forge verify-proof --help"
         raise
-    if as_json:
-        emit_json(checked)
-    else:
-        emit_table("The proof holds", ("", ""), list(checked.items()))
+    show_facts(checked, "The proof holds", as_json=as_json)

@@ -1,6 +1,7 @@
 """Lists can be filtered, ordered and cut, and runs have short numbers."""
 
 import os
+import shlex
 import shutil
 from pathlib import Path
 
@@ -107,6 +108,9 @@ def test_facts_of_a_proof_are_written_for_people(home: Path, tmp_path: Path) -> 
     answer = ask("ledger", "prove", kernel, "--home", home, "--out", tmp_path / "proof")
     assert "False" not in answer.out
     assert "[" not in answer.out
+    checked = ask(*shlex.split(answer.last.removeprefix("next: forge ")))
+    assert checked.status == 0, checked
+    assert "The proof holds" in checked.out
 
 
 def test_a_ledgers_file_is_no_workspace_and_its_folder_is_named(home: Path) -> None:
