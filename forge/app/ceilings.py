@@ -5,6 +5,7 @@ from forge.domain.device import PROTOCOL_VERSION, Ceilings
 from forge.domain.environment import Environment
 from forge.events import DeviceCalibrated
 from forge.executor import Executor
+from forge.pipeline.job import RecordedCandidate, on_gpu
 
 
 def calibrated(workspace: Workspace, executor: Executor, environment: Environment) -> Ceilings:
@@ -24,6 +25,11 @@ def latest_ceilings(workspace: Workspace, environment: Environment) -> Ceilings 
         if isinstance(recorded.event, DeviceCalibrated) and recorded.event.ceilings.protocol == PROTOCOL_VERSION:
             newest = recorded.event.ceilings
     return newest
+
+
+def ceilings_of(workspace: Workspace, executor: Executor, evidence: RecordedCandidate) -> Ceilings | None:
+    """Return the ceilings of the GPU that a candidate is timed on; None on a CPU."""
+    return required_ceilings(workspace, executor, evidence.environment) if on_gpu(evidence) else None
 
 
 def required_ceilings(workspace: Workspace, executor: Executor, environment: Environment) -> Ceilings:

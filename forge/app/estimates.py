@@ -1,9 +1,9 @@
 """Has a run's verified candidate timed for a few seconds, and records an estimate that no decision reads."""
 
-from forge.app.ceilings import required_ceilings
+from forge.app.ceilings import ceilings_of
 from forge.app.decisions import NOT_RECORDED
 from forge.app.incumbent import incumbent_kernel
-from forge.app.phase_inputs import artifact_of, captured_environment, evidence_of, incumbent, require_loadable
+from forge.app.phase_inputs import evidence_of, incumbent, loadable_artifact
 from forge.app.runs import GATE, task_of, what_comes_next
 from forge.app.site import executor_of
 from forge.app.workspace import Workspace
@@ -14,7 +14,7 @@ from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.pipeline.estimate import Estimate, Estimated, estimate
-from forge.pipeline.job import RecordedCandidate, on_gpu
+from forge.pipeline.job import RecordedCandidate
 from forge.projections.runs import RunState
 
 Data = dict[str, object]
@@ -33,16 +33,14 @@ def estimate_of(workspace: Workspace, run: RunState, *, progress: Progress) -> D
     require_lab()
     executor = executor_of(workspace)
     evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.benchmark + 1)
-    artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
-    verified_on = captured_environment(workspace, run.verified.event.env_sha256)
-    require_loadable(run.run_id, evidence, artifact, verified_on)
+    artifact = loadable_artifact(workspace, run.run_id, evidence, run.verified.event)
     to_beat = incumbent_kernel(workspace, evidence.task.family)
     found = estimate(
         evidence,
         executor,
         artifact,
         incumbent=None if to_beat is None else incumbent(workspace, to_beat, evidence),
-        ceilings=required_ceilings(workspace, executor, evidence.environment) if on_gpu(evidence) else None,
+        ceilings=ceilings_of(workspace, executor, evidence),
         rng=workspace.rng,
         progress=progress,
     )

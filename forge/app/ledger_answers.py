@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from pathlib import Path
 
+from forge.app.envelope import in_envelope
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.key_folder import kept_beside
 from forge.app.workspace import Workspace
@@ -18,20 +19,8 @@ def recorded_events(
     workspace: Workspace, *, after_seq: int, limit: int | None, types: tuple[str, ...] | None
 ) -> list[Data]:
     """Return the events after `after_seq` in order, with their envelopes; `types` and `limit` restrict them."""
-    return [
-        {
-            "seq": recorded.seq,
-            "type": recorded.event.TYPE,
-            "stream": recorded.stream,
-            "stream_version": recorded.stream_version,
-            "recorded_at": recorded.recorded_at,
-            "actor": recorded.actor,
-            "run": recorded.correlation_id,
-            "event_hash": recorded.event_hash,
-            "payload": recorded.event.model_dump(mode="json"),
-        }
-        for recorded in workspace.ledger.read(after_seq=after_seq, types=types, limit=limit)
-    ]
+    found = workspace.ledger.read(after_seq=after_seq, types=types, limit=limit)
+    return [in_envelope(recorded, recorded.event.model_dump(mode="json")) for recorded in found]
 
 
 def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None = None, full: bool = False) -> Data:

@@ -95,6 +95,15 @@ def incumbent(workspace: Workspace, kernel: KernelPromoted, evidence: RecordedCa
     )
 
 
+def loadable_artifact(
+    workspace: Workspace, run_id: str, evidence: RecordedCandidate, verified: CandidateVerified
+) -> tuple[ArtifactFile, ...]:
+    """Return what was built of a candidate; raise EnvironmentUnfit if this kind of machine can't load it."""
+    artifact = artifact_of(workspace, verified.artifact_sha256)
+    require_loadable(run_id, evidence, artifact, captured_environment(workspace, verified.env_sha256))
+    return artifact
+
+
 def require_loadable(
     run_id: str, evidence: RecordedCandidate, artifact: tuple[ArtifactFile, ...], verified_on: Environment
 ) -> None:

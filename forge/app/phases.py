@@ -5,12 +5,11 @@ from typing import assert_never
 
 from forge.app import repeated
 from forge.app.briefs import prepare
-from forge.app.ceilings import required_ceilings
+from forge.app.ceilings import ceilings_of
 from forge.app.conflicts import naming_the_first
 from forge.app.incumbent import incumbent_kernel
 from forge.app.operation_description import describe
 from forge.app.phase_inputs import (
-    artifact_of,
     captured_environment,
     earlier_judgement,
     earlier_samples,
@@ -19,8 +18,8 @@ from forge.app.phase_inputs import (
     incumbent,
     invalidated,
     judged_before,
+    loadable_artifact,
     report_of,
-    require_loadable,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.site import executor_of
@@ -37,7 +36,7 @@ from forge.pipeline.benchmark import Errored
 from forge.pipeline.early_stop import Stopped, conclude_stopped
 from forge.pipeline.further_shapes import conclude_further, measure_shapes
 from forge.pipeline.held_out import gets_feedback
-from forge.pipeline.job import RecordedCandidate, on_gpu
+from forge.pipeline.job import RecordedCandidate
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured
 from forge.projections.runs import RunState
@@ -104,16 +103,14 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     assert run.verified is not None
     executor = executor_of(workspace)
     evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.benchmark + 1)
-    artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
-    verified_on = captured_environment(workspace, run.verified.event.env_sha256)
-    require_loadable(run.run_id, evidence, artifact, verified_on)
+    artifact = loadable_artifact(workspace, run.run_id, evidence, run.verified.event)
     to_beat = incumbent_kernel(workspace, evidence.task.family)
     measured = measure_shapes(
         evidence,
         executor,
         artifact,
         incumbent=None if to_beat is None else incumbent(workspace, to_beat, evidence),
-        ceilings=required_ceilings(workspace, executor, evidence.environment) if on_gpu(evidence) else None,
+        ceilings=ceilings_of(workspace, executor, evidence),
         earlier=earlier_samples(workspace, run, evidence.environment),
         rng=workspace.rng,
         progress=progress,

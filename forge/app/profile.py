@@ -5,7 +5,7 @@ from typing import get_args
 
 import orjson
 
-from forge.app.phase_inputs import artifact_of, captured_environment, evidence_of, require_loadable
+from forge.app.phase_inputs import artifact_of, evidence_of, loadable_artifact
 from forge.app.runs import GATE, what_comes_next
 from forge.app.site import executor_of
 from forge.app.workspace import Workspace
@@ -35,10 +35,10 @@ def profile_candidate(
     executor = executor_of(workspace)
     evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=1)
     tool = TOOLS[untrusted_tool] if untrusted_tool is not None else executor.profiler(job_of(evidence))
-    artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
-    if tool != "cuobjdump":  # cuobjdump only reads the built files
-        verified_on = captured_environment(workspace, run.verified.event.env_sha256)
-        require_loadable(run.run_id, evidence, artifact, verified_on)
+    if tool == "cuobjdump":  # it only reads the built files
+        artifact = artifact_of(workspace, run.verified.event.artifact_sha256)
+    else:
+        artifact = loadable_artifact(workspace, run.run_id, evidence, run.verified.event)
     outcome = profile(evidence, executor, artifact, tool=tool, progress=progress)
     (event,) = outcome.events
     (raw,) = outcome.blobs

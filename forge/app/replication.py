@@ -4,7 +4,7 @@ import dataclasses
 from datetime import datetime
 from functools import partial
 
-from forge.app.ceilings import required_ceilings
+from forge.app.ceilings import ceilings_of
 from forge.app.decisions import record_decision
 from forge.app.incumbent import incumbent_kernel, standing_of
 from forge.app.phase_inputs import (
@@ -39,7 +39,7 @@ from forge.lab.job import Incumbent, Progress
 from forge.lab.timing.screening import ContenderScreening
 from forge.pipeline import replicate
 from forge.pipeline.beside_contenders import beside_contenders
-from forge.pipeline.job import job_of, on_gpu, simulated
+from forge.pipeline.job import job_of, simulated
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.samples import Samples, Taken
 from forge.pipeline.timings import Measured
@@ -155,7 +155,7 @@ def _measured(
     artifact = artifact_of(workspace, case.promoted.artifact_sha256)
     verified_on = _verified_on(workspace, case.promoted)
     require_loadable(case.promoted.run_id, evidence, artifact, verified_on)
-    ceilings = required_ceilings(workspace, executor, evidence.environment) if on_gpu(evidence) else None
+    ceilings = ceilings_of(workspace, executor, evidence)
     job = job_of(evidence)
     then = _incumbent_of_then(workspace, case)
     plan = next((file for file in artifact if file.name == PLAN_FILE), None)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from forge.app.desk.permits import may_look_into
 from forge.app.desk.session_figures import may_be_told
 from forge.app.desk.withheld import hidden_shapes, without_hidden
+from forge.app.envelope import in_envelope
 from forge.app.tokens import Caller
 from forge.app.workspace import Workspace
 from forge.domain.tensors import Shape
@@ -46,18 +47,7 @@ class Teller:
         """Return an event with its envelope; `withheld` says whether something in the payload isn't told."""
         payload = recorded.event.model_dump(mode="json")
         told = self._payload(recorded, payload)
-        return {
-            "seq": recorded.seq,
-            "type": recorded.event.TYPE,
-            "stream": recorded.stream,
-            "stream_version": recorded.stream_version,
-            "recorded_at": recorded.recorded_at,
-            "actor": recorded.actor,
-            "run": recorded.correlation_id,
-            "event_hash": recorded.event_hash,
-            "payload": told,
-            "withheld": told != payload,
-        }
+        return in_envelope(recorded, told) | {"withheld": told != payload}
 
     def _payload(self, recorded: Recorded[Event], payload: Data) -> object:
         event, run_id = recorded.event, _told_of(recorded)
