@@ -18,6 +18,7 @@ from forge.errors import EnvironmentUnfit, ForgeError, NotFound
 from forge.web.answering import KeptAnswers
 from forge.web.api import PREFIX, following, history, reading, writing
 from forge.web.checking import check
+from forge.web.examples import exemplify
 from forge.web.guard import LOOPBACK, TOOLS_PATH, Guard
 from forge.web.pages import forms, serving
 from forge.web.problems import on_bad_request, on_fault, on_forge_error, on_http_error
@@ -99,6 +100,7 @@ def _describe_problems(app: FastAPI) -> None:
         document = made()
         document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
         document["components"]["schemas"][ProblemForm.__name__] = ProblemForm.model_json_schema()
+        exemplify(document)
         return document
 
     app.openapi = described
