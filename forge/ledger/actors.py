@@ -26,6 +26,8 @@ MAY_WRITE: dict[ActorClass, frozenset[Group]] = {
 }
 """Class of actors -> the groups that it may write."""
 
+_GROUPS: dict[str, Group] = {name: kind.GROUP for name, kind in EVENT_TYPES.items()}
+"""Event type -> its group, looked up once, because a model's class variable is slow to reach."""
 _CLASSES: dict[str, ActorClass] = {name: name for name in get_args(ActorClass)}
 _ACTOR = re.compile(r"([a-z]+):(?! ).{1,190}")
 """Pattern of an actor: class, colon and a name of up to 190 characters."""
@@ -56,12 +58,18 @@ def require_allowed(actor: str, event: Event) -> None:
 
 def require_allowed_document(actor: str, type_name: str, document: Mapping[str, object]) -> None:
     """Raise ActorForbidden unless `actor` may write the event of this known type and content."""
-    at_the_door = type_name == CandidateRejected.TYPE and document.get("stage") == "submit"
-    _require_group(actor, type_name, "handed_in" if at_the_door else EVENT_TYPES[type_name].GROUP)
+    at_the_door = type_name == "CandidateRejected" and document.get("stage") == "submit"
+    _require_group(actor, type_name, "handed_in" if at_the_door else _GROUPS[type_name])
+
+
+@lru_cache(maxsize=1024)
+def _may_write(actor: str, group: Group) -> bool:
+    """Return whether an actor may write a group; it is remembered, because every fold asks for every event."""
+    return group in MAY_WRITE[actor_class(actor)]
 
 
 def _require_group(actor: str, type_name: str, group: Group) -> None:
-    if group not in MAY_WRITE[actor_class(actor)]:
+    if not _may_write(actor, group):
         writers = ", ".join(f"{name}:" for name, groups in MAY_WRITE.items() if group in groups)
         raise ActorForbidden(
             f"{actor!r} may not write {type_name}: it may be written by {writers or 'no actor'}; "
