@@ -25,12 +25,12 @@ from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.inside import Inside
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
-from forge.lab.inputs.shape_budget import largest_operand
 from forge.lab.judge import plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
-from forge.lab.parallel import parallel_map, undivided_if_small
+from forge.lab.parallel import parallel_map
 from forge.lab.runner import PROCESSOR, Runner
+from forge.lab.undivided import undivided_if_small
 from forge.operations.operation import Expectation, Expected, Operation
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
@@ -207,7 +207,7 @@ class LoadedKernel:
         if refused is not None:
             return no_answer(refused, placement, cases[0])
         used = self._sets[first : first + count]
-        with undivided_if_small(largest_operand(self.operation, cases[0].shape)):
+        with undivided_if_small(self.operation, cases[0].shape):
             for case, slots in zip(cases, used, strict=True):
                 self._write((case, slots))
                 for slot in slots.outputs:
@@ -225,7 +225,7 @@ class LoadedKernel:
         if isinstance(answer, Refused):
             return no_answer(answer, placement, cases[0])
         self.calls += count * cycles
-        with undivided_if_small(largest_operand(self.operation, cases[0].shape) * max(1, answers)):
+        with undivided_if_small(self.operation, cases[0].shape, answers=max(1, answers)):
             return self._watch(cases, used, answer)
 
     def _filling(self) -> int:
@@ -390,7 +390,7 @@ class LoadedKernel:
     def judge_alone(self, observed: Observed) -> Verdict:
         """Judge one call without regard to earlier answers; several threads may do so."""
         asked = for_oracle(observed, self.runner.device)
-        with undivided_if_small(largest_operand(self.operation, observed.case.shape)):
+        with undivided_if_small(self.operation, observed.case.shape):
             expected, baselines = self.expected(asked.case)
             results = judged_outputs(self.operation, asked, expected, baselines, dtype=self.dtype, policy=self.policy)
         errors = errors_of(asked.case, results)

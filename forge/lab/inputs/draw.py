@@ -16,6 +16,7 @@ from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, Tensor
 from forge.lab.inputs.distributions import values_of_kind
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.special_rows import with_special_rows
+from forge.lab.undivided import undivided_if_small
 from forge.operations.operation import Operation
 
 if TYPE_CHECKING:
@@ -55,7 +56,13 @@ def draw(
 
     if operation.draw is not None:
         return operation.draw(shape, kind, seed)
-    generator = torch.Generator().manual_seed(seed)
+    with undivided_if_small(operation, shape):
+        return _drawn(operation, shape, dtype, kind, torch.Generator().manual_seed(seed))
+
+
+def _drawn(
+    operation: Operation, shape: Mapping[str, int], dtype: DType, kind: InputKind, generator: torch.Generator
+) -> tuple[torch.Tensor, ...]:
     drawn: dict[str, torch.Tensor] = {}
     for spec in operation.inputs:
         match spec.values:
