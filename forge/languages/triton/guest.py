@@ -7,8 +7,10 @@ them is asked, and no time is lost with timing at each new shape.
 """
 
 import functools
+import itertools
 import json
 import os
+import random
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +26,7 @@ def prepare(body: dict[str, object]) -> None:
         _round_to_nearest()
         _compute_with_bf16()
         _remember_lookups()
+        _shuffle_programs()
 
 
 def _round_to_nearest() -> None:
@@ -113,6 +116,29 @@ def _remember_lookups() -> None:
 
     interpreter._patch_builtin = patch
     interpreter._get_np_dtype = numpy_type
+
+
+def _shuffle_programs() -> None:
+    """Make the interpreter run a grid's programs in a random order, since a GPU promises none.
+
+    By itself it runs them one after the other by their numbers: a program then finds what all before it have done.
+    """
+    from triton.runtime.interpreter import InterpreterBuilder
+
+    set_dimensions, set_index = InterpreterBuilder.set_grid_dim, InterpreterBuilder.set_grid_idx
+    rng = random.Random(0)  # noqa: S311 (apart from the generator that all share)
+    order: list[tuple[int, ...]] = []
+
+    def start(builder: InterpreterBuilder, *sizes: int) -> None:
+        order[:] = itertools.product(*map(range, sizes))
+        rng.shuffle(order)
+        set_dimensions(builder, *sizes)
+
+    def next_program(builder: InterpreterBuilder, *_: int) -> None:
+        set_index(builder, *order.pop())
+
+    InterpreterBuilder.set_grid_dim = start
+    InterpreterBuilder.set_grid_idx = next_program
 
 
 REHEARSALS = 2
