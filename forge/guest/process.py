@@ -15,6 +15,7 @@ import signal
 import sys
 import threading
 import time
+import tracemalloc
 import warnings
 from collections.abc import Callable, Mapping
 
@@ -30,6 +31,10 @@ _STATUS_FIELDS = (b"Umask:", b"SigBlk:", b"SigIgn:", b"SigCgt:")
 """Fields of that file that are compared."""
 _GPU = "/dev/nvidiactl"
 """File that exists if the process can use an NVIDIA GPU."""
+_CONTROL = getattr(ctypes.CDLL(None), "prctl", None)
+"""C function for the kernel's settings of a process, or None."""
+_ASKED_OF_CONTROL = (42, 30)
+"""Numbers of two of its questions: PR_GET_THP_DISABLE and PR_GET_TIMERSLACK, from linux/prctl.h."""
 _CAUGHT_BY_LLVM = 0x41804A07
 """Bits of the signals HUP, INT, QUIT, USR1, USR2, TERM, XCPU, XFSZ and SYS. On a GPU, LLVM catches them from Triton's
 first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
@@ -61,7 +66,8 @@ def _environment() -> tuple[bytes, ...]:
 
 def _hooks() -> tuple[object, ...]:
     """Return the functions that are called for each line, exception and print; they are compared by identity."""
-    traced = (sys.gettrace(), sys.getprofile(), threading.gettrace(), threading.getprofile())
+    traced: tuple[object, ...] = (sys.gettrace(), sys.getprofile(), threading.gettrace(), threading.getprofile())
+    traced += (*sys.get_asyncgen_hooks(), sys.get_coroutine_origin_tracking_depth())
     return *traced, sys.excepthook, sys.unraisablehook, sys.displayhook, threading.excepthook, sys.stdout, sys.stderr
 
 
@@ -70,18 +76,46 @@ def _schedule() -> tuple[object, ...]:
     return os.getpriority(os.PRIO_PROCESS, 0), policy, sys.getswitchinterval()
 
 
+def _standard_files() -> tuple[object, ...]:
+    """Return which files the first three descriptors are; None for a closed one."""
+    return tuple(map(_file_of, range(3)))
+
+
+def _file_of(descriptor: int) -> tuple[int, int] | None:
+    try:
+        found = os.fstat(descriptor)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _memory_and_timers() -> tuple[int, ...]:
+    """Return whether huge pages are off, and the nanoseconds by which timers may be late; Linux alone knows them."""
+    return tuple(_CONTROL(number, 0, 0, 0, 0) for number in _ASKED_OF_CONTROL) if _CONTROL is not None else ()
+
+
 PROCESS: Mapping[str, Callable[[], object]] = {
     "the umask, or the signals that are blocked, ignored or caught": _umask_and_signals,
     "signal handlers": lambda: tuple(signal.getsignal(one) for one in range(1, signal.NSIG)),
     "timers": lambda: signal.getitimer(signal.ITIMER_REAL)[1],
     "resource limits": lambda: tuple(map(resource.getrlimit, _LIMITS)),
     "how the system schedules it": _schedule,
-    "the garbage collector": lambda: (gc.isenabled(), gc.get_threshold(), gc.get_debug()),
+    "the garbage collector": lambda: (
+        *(gc.isenabled(), gc.get_threshold(), gc.get_debug(), gc.get_freeze_count() > 0),
+        *map(id, gc.callbacks),
+    ),
+    "whether Python traces memory": tracemalloc.is_tracing,
+    "how long whole numbers may be as text": sys.get_int_max_str_digits,
+    "standard input, output and errors": _standard_files,
+    "huge pages, and the precision of timers": _memory_and_timers,
     "hooks of Python's": _hooks,
     "how torch prints": lambda: tuple(vars(torch._tensor_str.PRINT_OPTS).items()),
     "how numpy prints": lambda: str(np.get_printoptions()),
     "the precision of Python's decimals": lambda: (decimal.getcontext().prec, decimal.getcontext().rounding),
-    "whether Python's logs are shown": lambda: logging.root.manager.disable,
+    "whether Python's logs are shown": lambda: (
+        logging.root.manager.disable,
+        logging.root.isEnabledFor(logging.WARNING),
+    ),
     "the stack of new threads": threading.stack_size,
     "the locale": lambda: locale.setlocale(locale.LC_ALL),
     "the time zone": lambda: time.tzname,

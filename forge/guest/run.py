@@ -19,7 +19,7 @@ import torch
 
 from . import channel, guard, memory, surroundings, wire
 from .retained_outputs import RetainedOutputs
-from .spans import memory_status
+from .spans import memory_status, write_to_ends
 
 Function = Callable[..., object]
 _RETAINED = RetainedOutputs()
@@ -239,6 +239,7 @@ def _run_once(function: Function, layout: Layout, command: channel.Go, before: s
             _copy_out(destinations, outputs)
     for destinations, kept in retained:
         _copy_out(destinations, kept)
+        write_to_ends(kept)
     status = before.status_after(_inputs_of(layout, command))
     if status == wire.DONE and not _RETAINED.is_intact():
         status = wire.CHANGED_AN_OUTPUT

@@ -83,7 +83,9 @@ def _forms(inputs: Iterable[torch.Tensor]) -> tuple[Form, ...]:
 
 def _form(tensor: torch.Tensor) -> Form:
     where = (tensor.shape, tensor.stride(), tensor.data_ptr(), tensor.dtype)
-    return type(tensor), *where, tensor.requires_grad, tensor.is_neg(), tensor.is_conj()
+    marks = tensor.grad is None, bool(tensor._backward_hooks)
+    hidden = [name for name in vars(tensor) if hasattr(type(tensor), name)]
+    return type(tensor), *where, tensor.requires_grad, tensor.is_neg(), tensor.is_conj(), *marks, *hidden
 
 
 def _arithmetic() -> bytes:
@@ -154,6 +156,13 @@ def _on_devices() -> tuple[torch.Generator, ...]:
     return torch.cuda.default_generators if torch.cuda.is_initialized() else ()
 
 
+def _hooks_of_modules() -> tuple[int, ...]:
+    """Return the numbers of hooks that torch calls for every module of the process."""
+    every = torch.nn.modules.module
+    names = ("_global_forward_pre_hooks", "_global_forward_hooks", "_global_parameter_registration_hooks")
+    return tuple(len(getattr(every, name, ())) for name in names)
+
+
 Readings = Mapping[str, Callable[[], object]]
 
 
@@ -194,6 +203,9 @@ _SETTINGS: Readings = {
     "torch's anomaly detection": torch.is_anomaly_enabled,
     "the precision of torch's products": _products,
     "whether torch is deterministic": torch.are_deterministic_algorithms_enabled,
+    "hooks of all modules": _hooks_of_modules,
+    "whether torch orders the products of einsum": lambda: torch.backends.opt_einsum.enabled,
+    "whether gradients are computed in threads": torch._C._is_multithreading_enabled,
     "whether torch uses oneDNN": lambda: torch.backends.mkldnn.enabled,
     "how torch uses cuDNN and cuBLAS": _libraries,
     "which kinds of attention torch may use": _attention,
