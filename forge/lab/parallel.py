@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
+from forge.lab.inputs.undivided import UNDIVIDED
 from forge.lab.job import processors
-from forge.lab.undivided import UNDIVIDED
 
 SERIAL_UP_TO = 16
 """Number of small items up to which threads gain nothing. Chosen; a larger number leaves processors idle longer."""

@@ -25,12 +25,12 @@ from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.inside import Inside
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
+from forge.lab.inputs.undivided import undivided_if_small
 from forge.lab.judge import plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
 from forge.lab.parallel import parallel_map
 from forge.lab.runner import PROCESSOR, Runner
-from forge.lab.undivided import undivided_if_small
 from forge.operations.operation import Expectation, Expected, Operation
 from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit

@@ -16,7 +16,7 @@ from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, Tensor
 from forge.lab.inputs.distributions import values_of_kind
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.special_rows import with_special_rows
-from forge.lab.undivided import undivided_if_small
+from forge.lab.inputs.undivided import undivided_if_small
 from forge.operations.operation import Operation
 
 if TYPE_CHECKING:
