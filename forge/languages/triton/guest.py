@@ -119,10 +119,7 @@ def _remember_lookups() -> None:
 
 
 def _shuffle_programs() -> None:
-    """Make the interpreter run a grid's programs in a random order, since a GPU promises none.
-
-    By itself it runs them one after the other by their numbers: a program then finds what all before it have done.
-    """
+    """Make the interpreter run a grid's programs in a random order, since a GPU promises none."""
     from triton.runtime.interpreter import InterpreterBuilder
 
     set_dimensions, set_index = InterpreterBuilder.set_grid_dim, InterpreterBuilder.set_grid_idx
@@ -134,11 +131,8 @@ def _shuffle_programs() -> None:
         rng.shuffle(order)
         set_dimensions(builder, *sizes)
 
-    def next_program(builder: InterpreterBuilder, *_: int) -> None:
-        set_index(builder, *order.pop())
-
     InterpreterBuilder.set_grid_dim = start
-    InterpreterBuilder.set_grid_idx = next_program
+    InterpreterBuilder.set_grid_idx = lambda builder, *_: set_index(builder, *order.pop())
 
 
 REHEARSALS = 2
