@@ -30,6 +30,8 @@ MAY_NAME_TRIALS = (
     "app/search_demo.py",
     "app/left_out.py",  # what one machine recorded, trials too, left out of an answer
     "app/undecided.py",  # what trials of undecided runs tell, hidden from an answer
+    "app/desk/session_figures.py",  # what trials of undecided runs tell, withheld from callers
+    "app/desk/told.py",  # likewise
     "app/trials.py",
     "app/estimates.py",  # records an estimate; a benchmark says what is promoted
     "app/session",

@@ -8,7 +8,7 @@ LONGEST_PURPOSE = 400
 """Number of characters of a command's purpose in its group's help, at most. Chosen; the longest has 150."""
 
 
-class Group(TyperGroup):
+class CommandGroup(TyperGroup):
     """A group whose help has each command's purpose whole: typer cuts it at the end of a line."""
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # Any: classes that typer keeps private

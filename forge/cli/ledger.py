@@ -9,7 +9,7 @@ import typer
 from forge.cli import ledger_copies, ledger_key
 from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.document import show_facts
-from forge.cli.group import Group
+from forge.cli.group import CommandGroup
 from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
@@ -31,7 +31,7 @@ TrustedKey = Annotated[
         show_default=False,
     ),
 ]
-app.add_typer(ledger_key.app, name="key", cls=Group)
+app.add_typer(ledger_key.app, name="key", cls=CommandGroup)
 
 _FULL = (
     "Also compute every number again from its samples, check the published files, hash blobs that no event names, "

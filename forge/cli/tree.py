@@ -9,7 +9,7 @@ from typer.core import TyperGroup
 from typer.main import get_group
 
 from forge import __version__
-from forge.cli.group import Group
+from forge.cli.group import CommandGroup
 from forge.cli.index import FILES, NOUNS, PURPOSE, TOP, VERSION
 from forge.cli.output import emit_text
 
@@ -49,5 +49,5 @@ def tree_of(command: str | None) -> TyperGroup:
             for name in (one for one, (found, _) in TOP.items() if found == file):
                 app.command(name)(getattr(module, name.replace("-", "_")))
         else:
-            app.add_typer(module.app, name=noun, cls=Group)
+            app.add_typer(module.app, name=noun, cls=CommandGroup)
     return get_group(app)

@@ -100,22 +100,27 @@ def submit(
         events.append(
             CandidateDuplicated(run_id=run_id, task_id=task.task_id, candidate=digest, earlier_seq=earlier_seq)
         )
-    events += [
+    events += _claims(parsed, task=task, run_id=run_id, candidate=digest, claimant=parsed.author or author)
+    stored = {f"candidate/{name}": files[name] for name in REQUIRED_FILES}
+    return Outcome(events=tuple(events), files=stored, blobs=tuple(files[name] for name in REQUIRED_FILES))
+
+
+def _claims(parsed: Metadata, *, task: Task, run_id: str, candidate: Digest, claimant: str) -> list[ClaimRecorded]:
+    """Return what the metadata claims of the candidate."""
+    return [
         ClaimRecorded(
             run_id=run_id,
-            candidate=digest,
+            candidate=candidate,
             claim_id=f"{run_id}:metadata:{position}",
             metric=claim.metric,
             value=claim.value,
             unit="ratio" if claim.metric == "speedup" else "us",
             workload=task.family,
             baseline=claim.baseline,
-            claimant=parsed.author or author,
+            claimant=claimant,
         )
         for position, claim in enumerate(parsed.claims)
     ]
-    stored = {f"candidate/{name}": files[name] for name in REQUIRED_FILES}
-    return Outcome(events=tuple(events), files=stored, blobs=tuple(files[name] for name in REQUIRED_FILES))
 
 
 def _of_own_author(parsed: Metadata | BadFolder, author: str) -> Metadata | BadFolder:

@@ -21,7 +21,7 @@ import torch
 seen = []
 def rmsnorm(x, weight, eps):
     seen.append(tuple(x.shape))
-    if x.shape[1] == 200:
+    if x.shape == HELD_OUT:
         raise ValueError(f"shapes so far: {seen}")
     h = x.double()
     return ((h * torch.rsqrt(h.pow(2).mean(-1, keepdim=True) + eps)) * weight.double()).to(x.dtype)
@@ -114,10 +114,9 @@ def test_a_run_without_a_failure_has_no_log(home: Path) -> None:
 
 @pytest.mark.usefixtures("walls")
 def test_what_a_candidate_says_after_held_out_shapes_is_withheld() -> None:
-    job = job_for(LEAKS, language="torch", operation="rmsnorm")
-    (held_out,) = job.held_out
-    assert held_out["hidden_size"] == 200
-    examined = examine(job, progress=lambda _: None)
+    (held_out,) = job_for(LEAKS, language="torch", operation="rmsnorm").held_out
+    kernel = LEAKS.replace("HELD_OUT", str((held_out["batch"], held_out["hidden_size"])))
+    examined = examine(job_for(kernel, language="torch", operation="rmsnorm"), progress=lambda _: None)
     assert examined.verdict.verdict == "rejected"
     assert "shapes so far" in examined.log
     assert examined.log_withheld
