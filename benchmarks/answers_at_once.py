@@ -67,7 +67,7 @@ def measure(
 
 
 if __name__ == "__main__":
-    LocalExecutor.examine = examine  # type: ignore[method-assign]
+    LocalExecutor.examine = examine  # type: ignore[assignment, method-assign]
     LocalExecutor.measure = measure  # type: ignore[assignment, method-assign]
     LocalExecutor.own_claims = lambda *_, **__: {}  # type: ignore[method-assign]
     LocalExecutor.floor_ns = lambda *_, **__: 20_000.0  # type: ignore[method-assign]
