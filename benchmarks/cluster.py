@@ -101,7 +101,7 @@ class Nodes:
 
 @contextmanager
 def cluster(cpus: int | None) -> Iterator[Nodes]:
-    """Start two nodes, which ask for a token. With `cpus`, each keeps to so many cores of its own."""
+    """Start two nodes, which ask for a token. With `cpus`, each keeps to that number of cores of its own."""
     from ray.cluster_utils import Cluster
 
     found = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus or 1, "include_dashboard": False})

@@ -64,10 +64,16 @@ def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
     return one[0] < other[0] + other[1] and other[0] < one[0] + one[1]
 
 
+def ends(tensor: torch.Tensor) -> tuple[int, int]:
+    """Return the addresses of a tensor's first and last byte; it has elements, and any strides."""
+    steps = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.data_ptr(), tensor.data_ptr() + (steps + 1) * tensor.element_size() - 1
+
+
 def write_to_ends(outputs: Iterable[object]) -> None:
     """Write the first and the last byte of each output again, as a caller may write to its memory."""
     for one in outputs:
         if isinstance(one, torch.Tensor) and one.device.type == "cpu" and one.numel():
-            for at in (one.data_ptr(), one.data_ptr() + one.nbytes - 1):
+            for at in ends(one):
                 byte = ctypes.c_ubyte.from_address(at)
                 byte.value = byte.value

@@ -45,7 +45,7 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "RUNTIME_ERROR",
         "the call raised what isn't an Exception, such as SystemExit, which ends a caller's program",
     ),
-    wire.OUT_OF_MEMORY: ("OUT_OF_MEMORY", "the call ran out of memory"),
+    wire.OUT_OF_MEMORY: ("OUT_OF_MEMORY", "the import, the call or its operands found too little memory"),
     wire.WRONG_TYPE: (
         "INCORRECT_SHAPE",
         "the call didn't return a plain tuple (no list, no named tuple) of exactly torch.Tensor values, one for each "

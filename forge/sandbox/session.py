@@ -155,14 +155,18 @@ class Session:
         weights: AbstractSet[int] = frozenset(),
         apart: bool = False,
     ) -> Returned | Refused:
-        """Tell the guest where the operands lie, and which pages its harness closes until the next layout."""
+        """Tell the guest where the operands lie, and which pages its harness closes until the next layout.
+
+        No call is made, so that a refusal is no exception of a call.
+        """
         described = [
             {"inputs": [s.describe() for s in one.inputs], "outputs": [s.describe() for s in one.outputs]}
             for one in sets
         ]
         pages = [[one.start, one.end, one.access] for one in closed]
         settings = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs, "apart": apart}
-        return self._set_up({"sets": described, "still": sorted(still), "weights": sorted(weights), **settings})
+        answer = self._set_up({"sets": described, "still": sorted(still), "weights": sorted(weights), **settings})
+        return replace(answer, raised=False) if isinstance(answer, Refused) else answer
 
     def release(
         self,

@@ -1,4 +1,4 @@
-"""Memory of the device that another program holds refuses nobody: there is no verdict until it is free."""
+"""A candidate isn't refused for device memory that another program holds: there is no verdict until it is free."""
 
 import dataclasses
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from forge.domain.plan import LaunchPlan
-from forge.guest.spans import fresh, lie_apart
+from forge.guest.spans import ends, fresh, lie_apart
 from forge.guest.wire import MOST_IN_A_PLAN
 
 X = torch.zeros(4, 6)
@@ -43,3 +43,19 @@ def test_a_guest_lists_no_more_than_the_host_takes() -> None:
     limits = {listed["properties"][name]["maxItems"] for name in ("steps", "workspaces")}
     place = listed["$defs"]["Place"]["properties"]["index"]["maximum"]
     assert limits | {place + 1} == {MOST_IN_A_PLAN}
+
+
+@pytest.mark.parametrize(
+    ("output", "last"),
+    [
+        (Y, 23),
+        (Y.t(), 23),
+        (Y[:, :3], 20),
+        (Y[1:, ::2], 22),
+        (Y[0, :1].expand(1 << 40), 0),
+        (Y[:, :1].expand(4, 1 << 40), 18),
+    ],
+)
+def test_the_ends_of_an_output_lie_in_its_memory(output: torch.Tensor, last: int) -> None:
+    start = Y.data_ptr()
+    assert ends(output) == (output.data_ptr(), start + last * Y.element_size() + Y.element_size() - 1)

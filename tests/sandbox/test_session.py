@@ -70,6 +70,16 @@ def test_a_guest_that_keeps_to_the_protocol_is_heard() -> None:
         assert answer.elapsed_ns > 0
 
 
+def test_a_layout_that_lacks_memory_is_no_exception_of_a_call() -> None:
+    program = SERVE + "channel.read_command(); os.write(4, record(0, wire.OUT_OF_MEMORY)); time.sleep(600)"
+    with conversation(program) as session:
+        assert isinstance(load(session), Returned)
+        answer = session.lay_out((), scalars=0)
+        assert code(answer) == "OUT_OF_MEMORY"
+        assert isinstance(answer, Refused)
+        assert not answer.raised, "a domain allows a call outside it to raise; nothing was called here"
+
+
 def test_bytes_before_they_are_asked_for_are_tampering() -> None:
     with conversation(
         "os.write(4, record(0)); print('written', flush=True); time.sleep(600)", starts=False

@@ -52,5 +52,5 @@ UNDIVIDED = _Undivided()
 def undivided_if_small(
     operation: Operation, shape: Mapping[str, int], *, answers: int = 1
 ) -> AbstractContextManager[None]:
-    """Return a context for work on a call's operands, or on so many answers: small work isn't divided."""
+    """Return a context for work on one call's operands, or on `answers` answers: small work isn't divided."""
     return UNDIVIDED if largest_operand(operation, shape) * answers < DIVIDED_FROM else nullcontext()
