@@ -1,9 +1,9 @@
 """Lets torch.compile see promoted Triton sources, so that it may fuse around them and compile them into a package.
 
 The operation stays opaque wherever that isn't possible, and in eager mode: there the judged bytes run, behind their
-guards. A compiled program runs the promoted source, compiled by torch: it isn't the judged bytes, and nothing guards
-its calls but what the compiler guards itself. So only what is certain while tracing is taken: sizes that don't vary,
-and scalars that don't vary, in the kernel's verified domain.
+guards. A compiled program runs the promoted source, compiled by torch. These aren't the judged bytes, and only the
+compiler's own guards protect its calls. So only what is certain while tracing is taken: sizes that don't vary, and
+scalars that don't vary, in the kernel's verified domain.
 """
 
 from collections.abc import Callable, Sequence

@@ -1,6 +1,6 @@
 """Connects the packages into commands; only this package reads the environment and the clock and opens the ledger.
 
-A module belongs here if it does what a command asks: it opens a workspace or the user's files, calls the layers
+A module belongs here if it does what a command asks. It opens a workspace or the user's files, calls the layers
 below, and returns plain data. A rule about evidence belongs to `pipeline`, a fold to `projections`, and text for a
 terminal to `cli`.
 

@@ -1,7 +1,7 @@
 """Leaves the evidence of chosen machines out of an answer, as if those machines had never judged or timed anything.
 
 An answer reads `history.db`. A connection to it gets temporary tables and views of the same names, which SQLite finds
-first: what rests on an event of such a machine isn't in them.
+first. They leave out what rests on an event of such a machine.
 """
 
 import sqlite3

@@ -1,7 +1,7 @@
 """Tokens: lets a program ask over HTTP or MCP as an author or as an operator, until it expires or is revoked.
 
-A token is shown once and stored nowhere. It is accepted while both its file in this workspace, which only the file's
-owner can read, and its event stand; so a copy of the ledger alone accepts none.
+A token is shown once and stored nowhere. It is accepted while its event stands and its file is in this workspace.
+Only the file's owner can read it. So a copy of the ledger alone accepts no token.
 """
 
 import os

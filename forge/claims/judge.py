@@ -17,8 +17,8 @@ from forge.domain.policy import Regime
 from forge.platforms import PROCESSORS, Processor
 
 TIME_SLACK_DIGITS = 0.5005
-"""Largest distance of a written time from the true one, in its last digit: half of it, and a little for the decimal
-form of a measured time."""
+"""Largest distance of a written time from the true one, as a share of its last digit. Half a digit is rounding; the
+rest is for the decimal form of a measured time."""
 _RESIDENT = re.compile(r"\bresident operands\b", re.I)
 """Words that make a sentence one about operands in the last-level cache."""
 _SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)

@@ -51,8 +51,8 @@ def reporting(
 ) -> Iterator[Report]:
     """Show the progress of a long phase.
 
-    `steps` are the names of the steps that come one after another, as far as they are known: a step among them is
-    shown with its number. `earlier` has the times of earlier phases, and is told of each step.
+    `steps` are the known names of the steps, in order. A step among them is shown with its number. `earlier` has the
+    times of earlier phases, and is told of each step.
     """
     watch = watch or Stopwatch()
     if _quiet:

@@ -319,7 +319,7 @@ class Author(Protocol):
     def propose(self, seed: int, log: Sequence[LogEntry], left: BudgetLeft) -> Step:
         """Return the next step.
 
-        It reads no clock, file or random number but those drawn from `seed`. `log` has an entry for each `Screen` and
-        `Wish` step, for each prompt of an `Ask` step, and for each draft of a `Submit` step, in order. An entry is a
+        It reads no clock and no file, and draws random numbers from `seed` only. `log` has its entries in order: one
+        for each `Screen` and `Wish` step, prompt of an `Ask` step, and draft of a `Submit` step. An entry is a
         `Missed` if the machine couldn't carry out its step.
         """

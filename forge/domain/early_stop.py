@@ -13,8 +13,8 @@ from forge.domain.policy import BaselineKind, TimingAuthority
 from forge.domain.tensors import Shape
 
 LIMIT = 0.7
-"""Ratio of baseline to candidate that the most favourable reading must stay below. A pair counts as lost at 1; the
-distance covers what a whole process can differ by: 1.06x at most in 105 pairs on an H200, more on a processor."""
+"""Ratio of baseline to candidate that the most favourable reading must stay below. A pair counts as lost at 1. The
+distance covers what a whole process can differ by: at most 1.06x in 105 pairs on an H200, more on a processor."""
 STANDARD_ERRORS = 4
 """Number of standard errors by which both medians of a pair are moved in the candidate's favour. Normal noise exceeds
 that in one of 30,000 pairs."""

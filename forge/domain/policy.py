@@ -14,8 +14,8 @@ MeasuredBaseline = Literal["eager", "compile", "vendor"]
 """Kind of a measured baseline: the reference in eager PyTorch, the reference under torch.compile, or the vendor's own
 fused operator."""
 BaselineKind = Literal[MeasuredBaseline, "promoted"] | ContenderName
-"""Kind of any baseline: a measured one, the kernel that the registry offers now (the incumbent), or a contender of a
-library with its version, such as contender:liger.softmax@0.5.2."""
+"""Kind of any baseline: a measured one, the incumbent, or a contender. The incumbent is the kernel that the registry
+offers now. A contender names a library's kernel and its version, such as contender:liger.softmax@0.5.2."""
 PolicyBaseline = Literal[MeasuredBaseline, "contenders"]
 """Name in a policy: a measured baseline, or all contenders that are installed."""
 CONTROL_KIND: MeasuredBaseline = "eager"

@@ -20,8 +20,8 @@ A `call` over HTTP or MCP asked for what its caller has no right to.
 class WorkRequested(Fact):
     """A run's candidate waits for a worker, which runs its phases up to `until`.
 
-    The actor who writes the event is the one who asks. A worker answers a request once: a fault of the machine or a
-    benchmark without a decision ends the request, and another attempt needs another request.
+    The actor who writes the event is the one who asks. A worker answers a request once. A fault of the machine or a
+    benchmark without a decision ends it, and another attempt needs another request.
     """
 
     TYPE: ClassVar[str] = "WorkRequested"

@@ -1,8 +1,8 @@
 """Runs beside hostile code. Fills C's memory, recognises exceptions for lack of memory, and gives memory back.
 
-Source: torch's c10/core/impl/alloc_cpu.cpp ("can't allocate memory", "not enough memory"), its CUDA allocator ("out
-of memory"), Linux's own words for errno 12 ("Cannot allocate memory"), and the status that cuBLAS, cuDNN and cuSOLVER
-return (CUBLAS_STATUS_ALLOC_FAILED and its like).
+Sources: torch's c10/core/impl/alloc_cpu.cpp ("can't allocate memory", "not enough memory") and its CUDA allocator
+("out of memory"). Linux's words for errno 12 are "Cannot allocate memory". cuBLAS, cuDNN and cuSOLVER return a status
+such as CUBLAS_STATUS_ALLOC_FAILED.
 """
 
 import ctypes

@@ -1,7 +1,7 @@
 """Runs beside hostile code. Runs a model with its own functions and with adopted kernels, one window at a time.
 
-The host's clock times the windows. What this process says about the model's answers is a claim. `forge.adopt` lies in
-a folder that the host has bound, with the published registry; it is imported by name, since no code of the guest
+The host's clock times the windows. What this process says about the model's answers is a claim. The host has bound a
+folder with `forge.adopt` and the published registry. `forge.adopt` is imported by name, since no code of the guest
 depends on the rest of Forge.
 """
 

@@ -84,7 +84,7 @@ def recorded(row: StoredRow, path: Path) -> Recorded[Event]:
     """Return the event in a row.
 
     Raises LedgerCorrupt if its payload has another digest, if it names another stream, or if its actor may not write
-    it: a row that was inserted past Forge may have right hashes.
+    it. A row that was inserted past Forge may have right hashes.
     """
     payload = row.payload.encode() if isinstance(row.payload, str) else b""  # a damaged page may hold another type
     if hashlib.sha256(payload).digest() != row.payload_sha256:

@@ -1,7 +1,7 @@
 """Reads events for projections: narrow rows in order, with the payload decoded only for the types that are needed.
 
-A payload was validated when it was recorded. Here it is decoded, and only its digest and its actor are checked,
-because a fold over a long history must not cost more than reading it.
+A payload was validated when it was recorded. Here it is decoded, and only its digest and its actor are checked. A
+fold over a long history must not cost more than reading it.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Imports promoted code for a caller who asked for it. Forge never calls this by itself.
 
-What runs is what was checked: the bytes are read once, held against their digests, written into a folder that only
-this user can read, and imported from there. So a publisher can't replace them in between. A module's files
+What runs is what was checked. The bytes are read once and held against their digests. They are written into a folder
+that only this user can read, and imported from there. So a publisher can't replace them in between. A module's files
 stay as long as its process.
 """
 

@@ -56,9 +56,9 @@ class Domain:
     def beyond(self, sizes: tuple[int, ...]) -> str | None:
         """Return why a shape lies outside what was verified, or None.
 
-        Each size lies between verified ones. No product of sizes is larger than in a verified shape, since offsets
-        overflow by an operand's number of elements; every operand's is the product of some axes. The kernel
-        isn't known to be slow there.
+        Each size lies between verified ones. No product of sizes is larger than in a verified shape. An operand's
+        number of elements is such a product, and a larger one may overflow an offset. The kernel isn't known to be
+        slow there.
         """
         if sizes in self.unproven:
             return f"measured at this shape, and not promoted for it: {self.unproven[sizes]}"

@@ -1,6 +1,6 @@
 """Gated GELU: y = gate * Phi(gate) * up, element by element, with the exact distribution function (erf).
 
-Sources of the definition: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016), section 2; Shazeer, "GLU
+Sources of the definition: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016), section 2. Shazeer, "GLU
 Variants Improve Transformer" (2020), GEGLU in equation 5. It is `torch.nn.functional.gelu(approximate="none")`;
 Gemma's tanh form is another operation, up to 5e-4 away from it.
 """

@@ -1,8 +1,8 @@
 """The early stop of a benchmark: refuses a candidate after the first process pair, if no noise could save it.
 
-The promotion rule asks that no process pair be lost. A first pair is lost beyond doubt if its ratio stays below
-`LIMIT` even if all noise that its rounds and its control show is counted in the candidate's favour. What isn't beyond
-doubt is measured in full. So a stop refuses only what the rule would refuse, and noise makes it rarer.
+The promotion rule asks that no process pair be lost. A first pair is lost beyond doubt if its most favourable ratio
+stays below `LIMIT`. That ratio counts all noise of its rounds and its control in the candidate's favour. What isn't
+beyond doubt is measured in full. So a stop refuses only what the rule would refuse, and noise makes it rarer.
 """
 
 import math

@@ -1,6 +1,6 @@
 """Compares the published documents with what the events give, byte for byte.
 
-A document is compared as of the pointer's event, or as of its own if that is later: a publication that was killed
+A document is compared as of the pointer's event, or as of its own if that is later. A publication that was killed
 leaves documents that are newer than the pointer. An older one isn't accepted, though it was true once.
 """
 

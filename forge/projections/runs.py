@@ -296,8 +296,8 @@ def _with_end(run: RunState, recorded: Recorded[Event]) -> RunState:
 def _with_request(run: RunState, recorded: Recorded[Event]) -> RunState:
     """Keep the newest request until it is answered, withdrawn, or about a candidate that was replaced.
 
-    A request gives each phase one attempt: a fault of the machine and a benchmark without a decision answer it, so
-    that no worker repeats them for ever.
+    A request gives each phase one attempt. A fault of the machine or a benchmark without a decision answers it, so
+    that no worker repeats it for ever.
     """
     request = recorded if holds(recorded, WorkRequested) else run.request
     if request is None:

@@ -151,8 +151,8 @@ class Standings:
     ) -> KernelPromoted | None:
         """Return the newest active version of a family, with which a lookup may answer.
 
-        `measured` returns the benchmark at a place, if benchmarks weren't among the events; it is asked for one
-        version after another, from the newest to the first that is active.
+        `measured` returns the benchmark at a place, for events without benchmarks. It is asked for each version, from
+        the newest to the first that is active.
         """
         of_family = (event for event in self._promoted.values() if event.family == family)
         for event in sorted(of_family, key=lambda one: one.version, reverse=True):

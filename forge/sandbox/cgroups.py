@@ -26,8 +26,8 @@ CONTROLLERS: tuple[Controller, ...] = ("memory", "pids")
 PARTS: dict[Controller, str] = {"memory": "cgroup_memory", "pids": "cgroup_pids"}
 """Name of each controller's wall in an isolation."""
 SUPERVISING_TASKS, SUPERVISING_BYTES = 8, 64 << 20
-"""Number of tasks and bytes beyond the guest's limits for Forge's own processes: supervisor, bubblewrap, PID 1, and
-room for one to end while another begins."""
+"""Number of tasks and bytes that Forge's own processes may have beyond the guest's limits. They are supervisor,
+bubblewrap and PID 1, and one may end while another begins."""
 _NAME = re.compile(r"forge-(\d+)-(\d+)-(\d+)-\d+")
 _REMOVAL_S = 2.0
 """Seconds to wait for a group's last process before its removal is given up. Chosen; a killed process ends within

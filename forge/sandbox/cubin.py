@@ -24,8 +24,8 @@ _ABIS = {(0x33, 7), (0x41, 8)}
 _OBJECT, _FUNCTION, _ENTRY = 1, 2, 0x10
 """Symbol types STT_OBJECT and STT_FUNC, and the bit of `st_other` that tells a kernel from a device function."""
 _ISA_CLASS, _SPECIFIC, _SIZED = 0x09, 1, 4
-"""Numbers in `.nv.compat`: the attribute, its value for code like sm_90a that runs on one architecture alone, and the
-form of an entry with its own payload."""
+"""Numbers in `.nv.compat`: the attribute, its value for code that runs on one architecture alone (sm_90a), and the
+form of an entry with a payload."""
 _NAME = re.compile(rb"[\x21-\x7e]+")
 _SUPPLIED = re.compile(r"\.nv\.reservedSmem\.\w+|__U[FD]T(_OFFSET|_CANONICAL|_END)?")
 """Names of undefined symbols that the driver lays out; they can't be called."""

@@ -26,10 +26,10 @@ STAGE = "/stage"
 GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
 """Device files that a CUDA process opens; a guest for the CPU gets none of them."""
 RUNTIME_BYTES = 1 << 30
-"""Private memory of an interpreter with torch before a candidate's first line, in bytes: a CUDA build's data, and an
-arena with its pad of `MALLOC_TOP_PAD_`."""
+"""Private memory in bytes of an interpreter with torch, before a candidate's first line. It holds a CUDA build's
+data, and an arena with its pad of `MALLOC_TOP_PAD_`."""
 RUNTIME_BYTES_PER_THREAD = 104 << 20
-"""Private memory that one thread may map ahead for itself, in bytes: an arena of 64 MiB, a buffer of OpenBLAS of
+"""Private memory in bytes that one thread may map ahead for itself. It is an arena of 64 MiB, a buffer of OpenBLAS of
 32 MiB and a stack of 8 MiB."""
 FP32_IN_FP32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 """Environment in which NVIDIA's libraries compute fp32 in fp32. By default torch's convolutions round their operands

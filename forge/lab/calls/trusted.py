@@ -29,9 +29,9 @@ GPU_COMPILER_ENVIRONMENT = {
 }
 """Environment variables of such guests on a GPU.
 
-With Inductor's static launcher, a kernel that comes from the cache is tuned anew in each process. A configuration
-that coordinate descent found isn't taken over in two cases: the kernel began with one configuration, or the found one
-is among those it began with. A guest then took seconds more, and read up to 30 % faster or slower than the next one.
+They switch Inductor's static launcher off. With it, each process tunes a kernel from the cache anew in two cases: the
+kernel began with one configuration, or coordinate descent found one of those it began with. A guest then took seconds
+more, and read up to 30 % faster or slower than the next one.
 """
 
 

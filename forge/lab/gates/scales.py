@@ -43,8 +43,8 @@ ROWS = 10
 def examine(kernel: LoadedKernel) -> Finding:
     """Judge one draw of each kind at the public shape, and small values with smaller scalars and with zero scalars.
 
-    Then judge each kind in a few rows of odd width, since other code often handles the last elements, and rows in
-    which each column is large once. Last, judge each kind in long rows and in many rows.
+    Then judge each kind in a few rows of odd width, since other code often handles the last elements. Judge also rows
+    in which each column is large once. Last, judge each kind in long rows and in many rows.
     """
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)

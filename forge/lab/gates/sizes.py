@@ -41,8 +41,8 @@ holds one."""
 MOST_ROWS, MOST_TALL_ELEMENTS = 4096, 2**15
 """Number of rows up to which one is drawn in every second octave, and the most elements of rows times width there."""
 TWO_DRAWS_FROM = 1024
-"""Width from which on two widths are drawn in each octave: an octave has more widths there, and kernels change their
-way of reading a row."""
+"""Width in elements from which two widths are drawn in each octave. Such an octave has more widths, and kernels
+change there how they read a row."""
 NEAR_SHAPES = 3
 """Number of shapes drawn near the public one. They are new each time, so an earlier refusal tells nothing about
 them."""

@@ -1,7 +1,7 @@
 """Keeps what the gates ask inside a candidate's domain, at about the cost that they asked for.
 
-Each gate asks the shapes that it always asks. A shape outside the domain becomes the nearest one inside; then other
-axes are made shorter, if the new shape costs much more than the old one.
+Each gate asks the shapes that it always asks. A shape outside the domain becomes the nearest one inside. If that
+costs much more than the old shape, other axes are made shorter.
 """
 
 import math

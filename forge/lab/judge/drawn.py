@@ -41,8 +41,8 @@ def judge_drawn(got: torch.Tensor, expected: Drawn) -> JudgedOutput:
 def chance_of(positions: torch.Tensor, weights: torch.Tensor) -> float:
     """Return the probability that positions drawn by the weights have counts at least as far from them as these.
 
-    A G-test (Sokal and Rohlf, "Biometry", 3rd edition, section 17.2): 2 sum O ln(O / E) has a chi-square distribution
-    with one degree of freedom less than there are classes. Positions [draws], weights [positions].
+    This is a G-test (Sokal and Rohlf, "Biometry", 3rd edition, section 17.2). 2 sum O ln(O / E) has a chi-square
+    distribution, with one degree of freedom less than there are classes. Positions [draws], weights [positions].
     """
     import torch
 

@@ -25,7 +25,7 @@ TIE = 2.0**-20
 def judge_exact(got: torch.Tensor, expected: Exact) -> JudgedOutput:
     """Judge that every element is equal; fp64 can't hold all 64-bit integers, so types stay as they are.
 
-    Floats are compared bit by bit. At most one element in a hundred may have one of the other values; in a small
+    Floats are compared bit by bit. At most one element in a hundred may have one of the other values. In a small
     tensor two may, since a tie swaps two indices.
     """
     import torch

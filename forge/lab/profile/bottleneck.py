@@ -1,7 +1,7 @@
 """Names what limits a kernel's speed, by rules over its counters; the first rule that applies decides.
 
-Thresholds: 60 % of a peak counts as using that resource, as in Nsight Compute's own "Speed Of Light" rule (NVIDIA,
-Nsight Compute Documentation, "Rules"); a grid below one wave can't fill the device.
+From 60 % of its peak on, a resource counts as used, as in Nsight Compute's "Speed Of Light" rule (NVIDIA, Nsight
+Compute Documentation, "Rules"). A grid below one wave can't fill the device.
 """
 
 from forge.domain.profile import Bottleneck, Diagnosis, KernelProfile

@@ -11,8 +11,8 @@ LEAST_ERROR: Mapping[DType, float] = {"fp32": 2.0**-21, "fp16": 2.0**-13, "bf16"
 """Error relative to the root mean square that counts at least, by dtype: eight roundings in fp32, a quarter of one
 elsewhere. Without it, a reference that only copies would have error 0."""
 LEAST_WITHOUT_FP64: Mapping[DType, float] = {"fp32": 2.0**-13, "fp16": 2.0**-10, "bf16": 2.0**-7}
-"""Error that counts at least if the reference's error can't be measured in fp64, by dtype: in fp32 a thousandth of
-the root mean square after ERROR_FACTOR."""
+"""Least error by dtype, relative to the root mean square, if the reference's error can't be measured in fp64. After
+ERROR_FACTOR it is a thousandth in fp32."""
 ROUNDINGS = 2
 """Number of roundings to the output's type that a kernel may make on the way. Chosen; each more widens the bound by
 u_out |y|."""

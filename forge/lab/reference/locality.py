@@ -23,7 +23,7 @@ SHARES = (0.0, *(2.0**-power for power in range(64, -1, -4)))
 """Shares of the neighbourhood's size that are added to a value's own size, tried in this order."""
 TAIL_FACTOR = 6.0
 """Factor on the ratio that nine in ten stay below, as a limit for all. The largest of 10^4 normally distributed
-errors is 2.4 times that ratio; errors at values that come near zero by chance are thousands of times it."""
+errors is 2.4 times that ratio. Errors at values that come near zero by chance are thousands of times it."""
 MOST_SAMPLED = 2**20
 """Number of values of a draw at which sizes are tried, at most; the found sizes must hold at all values."""
 FEWEST_RATIOS = 1024

@@ -65,8 +65,8 @@ def widened(
     """Return the rules at these values, with each element allowed the change from rounded operands as well.
 
     An integer may have any of the values that it has for operands `ROUNDINGS_OF_A_SUM` roundings away. This is used
-    if an answer is beyond the bound that was measured at other values, and only in fp32: in other types the result's
-    own rounding is larger. An error as large as half precision's is never allowed.
+    if an answer is beyond the bound that was measured at other values. It is used in fp32 only: in other types the
+    result's own rounding is larger. An error as large as half precision's is never allowed.
     """
     contract = answers.contract
     if not (contract.wide and contract.dtype == "fp32"):

@@ -28,8 +28,8 @@ MOST_BATCH = 64
 """Largest batch size that is held out, unless the user declares a larger one. Chosen; time and memory of a held-out
 question grow with the batch."""
 ROOM_BYTES = 2**27
-"""Size of one call in bytes up to which a shape is asked that is larger than the frozen one: a guest's arena has room
-for several such calls."""
+"""Largest size of one call, in bytes, of a shape that is larger than the frozen one. A guest's arena has room for
+several such calls."""
 MOST_MATCHING = 4
 """Number of a result's sizes that equal a varying size, at most. Each may vary with it or not, which makes 2^4
 combinations."""

@@ -1,8 +1,8 @@
 """Does a GPU kernel stay in its tensors, initialise what it reads, and order the accesses of its threads?
 
-NVIDIA's compute-sanitizer runs the guest, once for each tool: memcheck (accesses outside an allocation), racecheck
-(hazards in shared memory) and initcheck (reads of unwritten global memory). Torch's caching allocator is off there,
-so that each tensor is an allocation of its own with unmapped space behind it.
+NVIDIA's compute-sanitizer runs the guest once for each of three tools. memcheck finds accesses outside an allocation,
+racecheck hazards in shared memory, and initcheck reads of unwritten global memory. Torch's caching allocator is off
+there, so that each tensor is an allocation of its own with unmapped space behind it.
 """
 
 import dataclasses

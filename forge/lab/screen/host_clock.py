@@ -33,7 +33,8 @@ MOST_ASKED = 16
 write, for a time that counts."""
 REFERENCE, EMPTY = -1, -2
 """Places of the reference and of the empty guest among the drafts of a group. The empty guest is another process of
-the reference, which makes no calls: one that did both would find its memory in other caches than the drafts do."""
+the reference, which makes no calls. A process that did both would find its memory in other caches than the drafts
+do."""
 
 
 @dataclass

@@ -18,8 +18,8 @@ RUNGS = (4, 8, 16)
 """Number of windows of one process after which the slow drafts are dropped; after the last the process ends. Each
 rung doubles the windows, as in successive halving."""
 FINAL_WINDOWS = 12
-"""Number of windows of each process of a final screening, in which no draft is dropped: as many as a benchmark by the
-host's clock has rounds by default."""
+"""Number of windows of each process in a final screening, which drops no draft. A benchmark by the host's clock has
+as many rounds by default."""
 FINAL_PROCESSES = 5
 """Number of processes of a final screening: as many as a benchmark has pairs by default."""
 NORMAL_SPREAD = 1.4826

@@ -164,7 +164,7 @@ class _Tuning:
         """Configurations by kernel: where one of them is offered, it alone is."""
         self.offered: dict[Key, list[Any]] = {}
         """Configurations of each tuner for each of its keys, after its own pruning. Calls with one key may prune in
-        different ways; each of them may have been the one that was tuned, so all that they left are offered."""
+        different ways. Any of them may have been tuned, so the configurations that any of them left are offered."""
         self.pruned_for: dict[Key, set[str]] = {}
         """Forms of the arguments for which the offered configurations were pruned, by key."""
         self.tuners: list[Any] = []

@@ -1,7 +1,7 @@
 """The loop of a session: one transition at a time, each decided from what is recorded.
 
-A process may be killed anywhere. The next one reads the same state and goes on: what was answered isn't asked again,
-and what may have been sent is settled in full.
+A process may be killed anywhere. The next one reads the same state and goes on. It doesn't ask again what was
+answered, and settles in full what may have been sent.
 """
 
 from dataclasses import dataclass, field

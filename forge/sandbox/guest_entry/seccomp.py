@@ -1,6 +1,6 @@
 """Refuses the system calls that no kernel under test needs and that have opened sandboxes before.
 
-This is a deny list, not an allow list: CUDA and torch use hundreds of calls that change with every release, and the
+This is a deny list, not an allow list. CUDA and torch use hundreds of calls that change with every release, and the
 other walls don't depend on this one. Distrusts other calling conventions: a call through i386 or x32 numbers would
 pass a filter of 64-bit ones, so it kills the process. `pidfd_open` is allowed: a pidfd is only good for signals,
 which the PID namespace confines, and asyncio waits with it. `pidfd_getfd` is refused.
