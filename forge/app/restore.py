@@ -56,8 +56,8 @@ def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress, 
     """
     if os.path.lexists(home / LEDGER_FILE):
         raise UsageError(
-            f"{str(home)!r} is a workspace already: its ledger is never replaced; restore into an empty folder, or "
-            f"move {LEDGER_FILE} and what begins with its name away first"
+            f"{str(home)!r} is a workspace already, and a ledger is never replaced; restore into an empty folder, or "
+            f"move {LEDGER_FILE}* away first"
         )
     progress("checking the backup")
     report = _whole(source)
@@ -209,15 +209,15 @@ def _require_extension(ledger: Ledger, keyring: Keyring, *, accept_loss: bool) -
         same = last.size > size or tree.root(last.size) == last.root
     if not same:
         raise CheckpointRefused(
-            f"the first {last.size} events of this backup aren't those that {str(keyring.folder)!r} signed: it is of "
+            f"the first {last.size} events of this backup aren't those that {str(keyring.folder)!r} signed; it is "
             "another continuation of this ledger; take another backup, or restore into an empty folder",
             hint="forge ledger restore --help",
         )
     if last.size > size and not accept_loss:
         raise CheckpointRefused(
-            f"this backup has {size} events, {last.size} were signed here: "
-            f"{last.size - size} events would be lost, of which others may hold a checkpoint; take a newer backup, "
-            "or accept the loss: a new key then signs",
+            f"this backup has {size} events, and {last.size} were signed here; {last.size - size} events would be "
+            "lost, and others may hold a checkpoint of them; take a newer backup, or accept the loss (a new key then "
+            "signs)",
             hint="forge ledger restore --help",
         )
     return max(0, last.size - size)

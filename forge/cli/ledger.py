@@ -158,8 +158,8 @@ def _advice(problem: dict[str, Any]) -> str:  # Any: a JSON document
         return "another version of Forge wrote this ledger: check it with that one"
     if problem["what"] == "vouched for":
         return (
-            "the key doesn't vouch for the rest: ask its owner, by another channel, which key follows it, and check "
-            "with that one; until then, trust only the events that it vouches for"
+            "the key doesn't vouch for the rest: trust only the events that it vouches for; ask its owner, by "
+            "another channel, which key follows it, and check with that one"
         )
     if problem["found"] == "truncated":
         return "events that were signed are missing: restore kernel_registry.db from a copy, then check again"

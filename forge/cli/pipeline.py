@@ -34,8 +34,8 @@ Resume = Annotated[
     bool,
     typer.Option(
         "--resume",
-        help="Go on after an interruption: a folder whose bytes have a run of this task is taken up where that run "
-        "stopped, and one that is decided isn't asked again.",
+        help="Go on after an interruption. A folder whose bytes have a run of this task is taken up where that run "
+        "stopped. A folder that is decided isn't asked again.",
     ),
 ]
 

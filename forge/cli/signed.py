@@ -20,5 +20,5 @@ def say_unvouched(adoptions: Sequence[int]) -> None:
         events = ", ".join(map(str, adoptions))
         say(
             f"note: no earlier key vouches for the {'key' if len(adoptions) == 1 else 'keys'} adopted at event "
-            f"{events}: trust the newest one only if its owner gave it to you by another channel"
+            f"{events}; trust the newest key only if its owner gave it to you by another channel"
         )

@@ -113,7 +113,7 @@ def require_local(path: Path) -> None:
     kind = file_system_of(path, mounts)
     if kind is not None and _SHARED_FILE_SYSTEMS.fullmatch(kind):
         raise EnvironmentUnfit(
-            f"{path} lies on {kind!r}, a shared file system, where SQLite's locks don't hold: "
+            f"{path} lies on {kind!r}, a shared file system, where SQLite's locks don't hold; "
             "keep the workspace on a local disk and copy sealed results from there"
         )
 

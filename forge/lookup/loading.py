@@ -76,7 +76,7 @@ def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | 
     if others:
         raise LoadRefused(
             f"{kernel.kernel_id!r} asks torch to build the extension {', '.join(others)} when it is imported; "
-            f"only a {PLAIN_LIBRARY} that was built before is loaded: try forge kernel export {kernel.kernel_id}"
+            f"only a {PLAIN_LIBRARY} that was built before is loaded; try forge kernel export {kernel.kernel_id}"
         )
     if kernel.language in {"cpp", "cuda"} and not listed:
         raise LoadRefused(

@@ -235,7 +235,7 @@ class Search:
         if not unused:
             return ()
         return (
-            f"{unused} of the profiles of {self.model.name} were measured under other traffic and aren't used: "
+            f"{unused} of the profiles of {self.model.name} were measured under other traffic and aren't used; "
             f"asked are {traffic.prompt_tokens} prompt tokens, {traffic.output_tokens} output tokens, "
             f"{traffic.concurrency} requests at once",
         )

@@ -199,8 +199,8 @@ def effectiveness(workspace: HasTables, *, by: EffectBy, wanted: dict[Filter, st
     notes = [
         "opened: runs; offered: runs that a candidate was handed in for; promoted_share: promoted over offered, "
         "with every refusal in the denominator",
-        "gpu_s: seconds that a GPU computed to time candidates, where they were recorded; "
-        "no money and no tokens are recorded, so no cost in either is given",
+        "gpu_s: recorded seconds that a GPU computed to time candidates; "
+        "money and tokens aren't recorded, so no cost in either is given",
     ]
     if by == "skill":
         notes.append("a run counts under each of its skills: rows overlap, and none shows a cause")

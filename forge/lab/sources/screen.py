@@ -174,7 +174,7 @@ def _text_missing(tree: ast.Module, metadata: Metadata, language: Language) -> s
     if text is None:
         return (
             f"kernel.py has no module-level string constant {metadata.build.source!r}, named in metadata.json; "
-            f"write it as one literal, without +, f-string or method, for it is read without running the file"
+            f"write it as one literal, without +, f-string or method; Forge reads it without running the file"
         )
     if language.device_code and all(token.text != "__global__" for token in tokens(text)):
         return f"a {language.name} candidate needs a __global__ function; {metadata.build.source} has none"

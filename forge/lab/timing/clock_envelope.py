@@ -46,9 +46,9 @@ def compared(
     if clocks_agree(slope_ns, by_events_ns, window_ns, allowed, cached_write_ns=cached_write_ns):
         return ratio, None
     message = (
-        f"the host's clock says {slope_ns:.0f} ns a replay, {ratio:.3f} times what the device's events "
-        f"say, allowed {1 - allowed:.2f} to {1 + allowed:.2f} and {BETWEEN_REPLAYS_NS} ns; by events a window "
-        f"took {window_ns:.0f} ns, and {cached_write_ns:.0f} ns write back what it left"
+        f"the host's clock says {slope_ns:.0f} ns a replay, {ratio:.3f} times what the device's events say; "
+        f"allowed {1 - allowed:.2f} to {1 + allowed:.2f} and {BETWEEN_REPLAYS_NS} ns; by events a window "
+        f"took {window_ns:.0f} ns, and writing back what it left {cached_write_ns:.0f} ns"
     )
     reason = Reason(code="CLOCK_DISAGREES", message=message)
     return ratio, Failed(reason=reason, observed=message, threshold="both agree")

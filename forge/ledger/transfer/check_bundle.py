@@ -113,8 +113,8 @@ def check(
         digest = bundle.finish()
         if here.is_ours:
             raise UsageError(
-                f"{str(bundle.path)!r} is of this very ledger, {bundle.header.size} events of it, and {here.size} "
-                "are here: there is nothing to import; to go on from a copy, restore a backup",
+                f"{str(bundle.path)!r} has {bundle.header.size} events of this very ledger, and {here.size} are "
+                "here; there is nothing to import; to go on from a copy, restore a backup",
                 hint="forge ledger restore --help",
             )
         for place, name in required.items():
@@ -210,7 +210,7 @@ def _require_signed(
     if wanted is not None and wanted not in map(str, keys[vouched:]):
         raise refused(
             bundle,
-            f"it is signed by {keys[-1]}, for which {wanted}, the key that is trusted here, doesn't vouch; if you "
+            f"it is signed by {keys[-1]}; the key that is trusted here, {wanted}, doesn't vouch for that one; if you "
             "know that the ledger's key was replaced, name the new one with --key",
         )
 
