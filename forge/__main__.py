@@ -172,7 +172,7 @@ def _fail_of_the_system(error: OSError) -> "NoReturn":
 
 
 def _open_streams() -> None:
-    """Have somewhere to write, whatever was closed, and nothing that can't be written there."""
+    """Open /dev/null for a closed stdout or stderr, and write characters that a stream can't hold as escapes."""
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:

@@ -166,7 +166,7 @@ class Adopted:
         return advise(self.operations, build, inputs, compiled=compiled, pairs=pairs, window_s=window_s)
 
     def report(self) -> Report:
-        """Return what all calls took so far."""
+        """Return which kernels or fallbacks the calls of each operation have taken so far, and why."""
         health = self._registry.health()
         return Report(
             {

@@ -125,7 +125,7 @@ class AdoptedOperation:
         return self.refuse(arguments, refusal.reason, refusal.detail)
 
     def judge(self, arguments: Sequence[object], index: int | None) -> CallDecision:
-        """Return what a call would take."""
+        """Return the kernel or the fallback that a call with these arguments would take, and why."""
         if self._stopped is not None:
             return CallDecision(None, None, None, (("process", self._stopped),))
         return self._decider.judge(self.described, arguments, index)

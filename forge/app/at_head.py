@@ -79,7 +79,7 @@ class AtHead:
 
     @property
     def publication(self) -> TablesAtHead:
-        """Return the tables as an audit asks for them."""
+        """Return the history's tables as of the ledger's head, for an audit's queries."""
         return TablesAtHead(self._history, self._home / REGISTRY_FOLDER / HISTORY_FILE)
 
     def runs(self) -> list[Data]:

@@ -96,7 +96,7 @@ class _Comparison:
     held_out: tuple[Shape, ...]
     entry: str
     gpu: Device | None
-    """The target's GPU, if it is in this machine."""
+    """Target's GPU; None if this machine doesn't have it."""
 
 
 def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:

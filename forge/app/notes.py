@@ -34,7 +34,7 @@ def gather(workspace: Workspace, *, op: str, gpu: str | None) -> Data:
 
 
 def notes(workspace: Workspace, *, op: str, gpu: str | None) -> str:
-    """Return the same as Markdown."""
+    """Return everything recorded about an operation as Markdown; raise UnknownName."""
     found = gather(workspace, op=op, gpu=gpu)
     return render_notes(**found)  # type: ignore[arg-type]  # the names of `gather` are those of `render_notes`
 

@@ -41,9 +41,9 @@ class Worker:
     """Serves one workspace with one device: the chosen GPU, or the processor."""
 
     opened: Opened
-    """Opens the workspace, and repairs it after a crash."""
+    """Function that opens the workspace, and repairs it after a crash."""
     progress: Callable[[str], Progress]
-    """Returns what shows the progress of a run."""
+    """Function from a run's id to the callback that shows the run's progress."""
     gpu: GpuFacts | None = None
     """GPU that this worker runs jobs on; None for the processor."""
     _state: RunsState = runs.EMPTY

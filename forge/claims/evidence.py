@@ -81,7 +81,7 @@ class Measurement:
 
     @property
     def kernel_id(self) -> str | None:
-        """The kernel that was promoted on it."""
+        """Id of the kernel that was promoted on this benchmark; None if none was."""
         return self.promoted.kernel_id if self.promoted else None
 
     @property
@@ -97,12 +97,12 @@ class Measurement:
 
     @property
     def candidate(self) -> Timing:
-        """The candidate's time: as confirmed, where it was."""
+        """The candidate's time by the confirmation, or by the first measurement if there is none."""
         return self.reported.candidate
 
     @property
     def speedups(self) -> tuple[Speedup, ...]:
-        """Over each baseline: as confirmed, where it was."""
+        """Speedups over each baseline by the confirmation, or by the first measurement if there is none."""
         return self.reported.speedups
 
     @property

@@ -44,7 +44,7 @@ class SpokenFigure:
 
     @property
     def value(self) -> float:
-        """The number in its unit."""
+        """The number times its unit."""
         return value_of(self.number) * self.unit
 
 

@@ -122,16 +122,16 @@ class AuditOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class EvidenceOptions(AuditOptions):
-    """The same for an answer that rests on evidence of machines."""
+    """Options of an audit command whose answer rests on machines' evidence, which the user may leave out."""
 
     without_node: WithoutNode = None
 
     def give(self, ask: "Ask", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None) -> "Answer":
-        """Ask the workspace without the evidence of the machines that the user named."""
+        """Print the answer that leaves out the evidence of the machines that the user named."""
         return super().give(lambda workspace: ask(self._without_nodes(workspace)), plot=plot, draw=draw)
 
     def _quick_answer(self, ask: "AskTables") -> "Answer | None":
-        """Return no answer if evidence is left out: which one rests on a machine is in the ledger."""
+        """Return None if evidence is left out, because only the ledger says which evidence a machine gathered."""
         return None if self.without_node else super()._quick_answer(ask)
 
     def _without_nodes(self, workspace: "Workspace") -> "Workspace":
@@ -146,7 +146,7 @@ class EvidenceOptions(AuditOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class DrawnAuditOptions(EvidenceOptions):
-    """The same for an answer that can be drawn."""
+    """Options of an audit command whose answer can also be drawn."""
 
     plot: Plot = None
     draw: Draw = False
@@ -156,7 +156,7 @@ class DrawnAuditOptions(EvidenceOptions):
         self.give(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
 
     def give_drawn_tables(self, ask: "AskTables", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
-        """Do the same for an answer that needs the tables alone."""
+        """Give an answer that needs the tables alone, and draw it if the user asked for that."""
         self.give_tables(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
 
     def _plotted(self, plot: "Callable[[Answer, Path], None]") -> "Drawing | None":

@@ -14,7 +14,7 @@ _TITLES = {
 
 
 def show_workloads(answer: Answer) -> None:
-    """Print one table for each shape, and its notes."""
+    """Print a table of the measured times for each shape, with the notes about it."""
     for workload in answer.get("workloads", []):
         emit_table(f"{shape_text(workload['shape'])} ({workload['method']})", COLUMNS, _rows(workload))
         facts = [(_TITLES[note["code"]], note["message"]) for note in workload["notes"]] + _facts(workload)

@@ -52,7 +52,7 @@ def canonical(value: Value | Mapping[str, object] | list[object]) -> bytes:
 
 
 def sha256(content: bytes) -> Digest:
-    """Name `content` by its SHA-256."""
+    """Return the SHA-256 of `content` in lower-case hex."""
     return hashlib.sha256(content).hexdigest()
 
 

@@ -106,7 +106,7 @@ class AxisDomain(Value):
         return below if abs(size - below) <= abs(above - size) else above
 
     def conditions(self, axis: str) -> list[str]:
-        """Return what it demands, one condition each."""
+        """Return each limit on the axis' sizes as text, such as `hidden_size % 8 == 0`."""
         said = [] if self.least is None else [f"{axis} >= {self.least}"]
         said += [] if self.most is None else [f"{axis} <= {self.most}"]
         said += [] if self.multiple_of is None else [f"{axis} % {self.multiple_of} == 0"]

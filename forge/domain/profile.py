@@ -85,7 +85,7 @@ class CodeFacts(Value):
     matrix_instructions: Count
     """Number of matrix instructions: HMMA, IMMA, DMMA, QMMA, and the warpgroups' HGMMA, IGMMA, QGMMA."""
     warpgroup_instructions: Count
-    """Number of these that are warpgroup instructions."""
+    """Number of the tensor-core instructions that are warpgroup instructions."""
     bulk_loads: Count
     """Number of copies by the tensor memory accelerator."""
     local_loads: Count

@@ -109,7 +109,7 @@ class LedgerImported(Fact):
     TYPE: ClassVar[str] = "LedgerImported"
     GROUP: ClassVar[Group] = "moved"
     ledger_id: str
-    """This ledger."""
+    """Id of this ledger."""
     foreign_ledger_id: str
     origin: str
     """Name that the other ledger gives itself."""

@@ -22,9 +22,9 @@ def lock_of(device: Device, folder: Path | None = None) -> Path:
 
 @contextmanager
 def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterator[None]:
-    """Hold a lock, alone or shared with other holders that aren't alone; report once if it has to wait.
+    """Hold a device's lock until the block ends, exclusively if `alone` and shared otherwise; report a wait once.
 
-    Raises CalledOff if the work was called off: then its result isn't to be recorded.
+    Raises CalledOff if the work was called off. Its result must not be recorded then.
     """
     held = _open(lock)
     kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH

@@ -55,7 +55,7 @@ class Contract:
     names: tuple[str, ...]
     """Names of the arguments."""
     keywords: frozenset[str]
-    """Names of those that are passed by name."""
+    """Names of the arguments that are passed by name."""
     keys: tuple[str, ...]
     """Places of the results in the returned dictionary; none if no dictionary is returned."""
     states: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]

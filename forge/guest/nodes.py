@@ -58,7 +58,7 @@ class Memory:
         return None
 
     def required(self, address: int) -> list[object]:
-        """Return the reference; raise NotAPlanError if the address isn't in the call's memory."""
+        """Return `[to, index, offset_bytes]`; raise NotAPlanError if the address isn't in the call's memory."""
         found = self.reference(address)
         if found is None:
             raise NotAPlanError("foreign_address", "an operation on memory that isn't the call's own")

@@ -11,11 +11,11 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
 """Numbers of two settings in glibc's malloc.h: bytes of free memory that are returned, and bytes of a block that gets
 pages of its own."""
 KEPT_BYTES = 2**30
-"""Size in bytes of both: larger than any tensor that the judge makes."""
+"""Value of both settings in bytes. It is larger than any tensor that the judge makes."""
 
 
 @cache
 def keep_freed_memory() -> bool:
-    """Set it once for this process; return whether its C library has these settings (mallopt(3): glibc's has)."""
+    """Make this process keep freed memory; return False if its C library can't (mallopt(3); glibc can)."""
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     return mallopt is not None and all(mallopt(one, KEPT_BYTES) for one in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD))

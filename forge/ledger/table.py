@@ -74,9 +74,9 @@ class TreeNodeRow(LedgerTables, table=True):
     __tablename__ = "tree_node"
 
     level: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
-    """Its height: a multiple of 4."""
+    """Height of the subtree in levels of the binary tree: a multiple of 4."""
     place: int = Field(primary_key=True, sa_type=Integer, sa_column_kwargs={"autoincrement": False})
-    """Its number from the left, without gaps from 0 within its level."""
+    """Number of the subtree within its level, from 0 at the left, without gaps."""
     hash: bytes = Field(sa_type=LargeBinary)
 
 

@@ -47,7 +47,7 @@ class Placed:
     """One candidate under a roofline."""
 
     series: str
-    """Its operation."""
+    """Operation of the candidate. Points of one operation have one colour."""
     flop_per_byte: float
     flop_per_s: float
     promoted: bool

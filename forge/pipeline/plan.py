@@ -28,8 +28,8 @@ MOST = 5
 SLOTS: tuple[Category, ...] = ("operation", "playbook")
 """Categories of which one skill each is chosen before the rest is filled by rank."""
 REST: tuple[Category, ...] = ("technique", "playbook")
-"""Categories that fill the rest. A second guide to the same operation also may; guides to other operations may
-not."""
+"""Categories of the skills that fill a plan's remaining places. A second guide to the same operation also may; guides
+to other operations may not."""
 _FAILURES: dict[ReasonCode, str] = {
     "INCORRECT_NUMERICAL": "numerical stability",
     "NON_FINITE": "numerical stability",

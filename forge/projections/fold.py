@@ -33,7 +33,7 @@ class Source(Protocol):
 
     @property
     def head(self) -> SourceHead:
-        """Return where it ends."""
+        """Return the place and the hash of the last event."""
 
     def hash_at(self, seq: int) -> Digest | None:
         """Return the hash of the event at `seq`; None beyond the end."""

@@ -19,7 +19,7 @@ def require_promotion(kernel: PromotedKernel, unjudged: Iterable[str]) -> None:
 
 
 def corrupt(recorded: Recorded[KernelPromoted], found: str) -> LedgerCorrupt:
-    """Return the error that says what a promotion names."""
+    """Return the error for a promotion that names what its evidence doesn't support."""
     return LedgerCorrupt(f"event {recorded.seq} promotes {recorded.event.kernel_id!r} but names {found}")
 
 

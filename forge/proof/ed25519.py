@@ -7,13 +7,13 @@ timing reveals nothing.
 import hashlib
 
 P = 2**255 - 19
-"""The field's prime."""
+"""Prime of the field that Ed25519 computes in (RFC 8032, section 5.1)."""
 L = 2**252 + 27742317777372353535851937790883648493
 """Order of the base point (RFC 8032, section 5.1)."""
 D = -121665 * pow(121666, P - 2, P) % P
 """The curve's constant."""
 ROOT = pow(2, (P - 1) // 4, P)
-"""A square root of -1."""
+"""Square root of -1 modulo P. It is needed to find a point's x from its y (RFC 8032, section 5.1.3)."""
 Point = tuple[int, int, int, int]
 """Point in extended coordinates X, Y, Z, T, with x = X/Z, y = Y/Z and xy = T/Z."""
 

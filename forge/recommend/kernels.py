@@ -20,7 +20,7 @@ Slot = tuple[str, Mapping[str, int]]
 
 
 def slots_of(model: ModelShape, plan: Plan) -> tuple[Slot, ...]:
-    """Return each (operation, shape): first of one prompt being read, then of all running requests being answered."""
+    """Return the operations and shapes that the plan runs, first those for reading one prompt."""
     devices, prompt = plan.tensor_parallel, plan.traffic.prompt_tokens
     found = [*_layer(model, devices, prompt), *_attention(model, devices, prompt, prompt, "attention_prefill")]
     if plan.traffic.output_tokens:

@@ -72,7 +72,7 @@ class Search:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """What each plan serves."""
+        """Prompt tokens, output tokens and requests at once that each plan must serve."""
         return self.request.traffic
 
     @cached_property

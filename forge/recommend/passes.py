@@ -29,7 +29,7 @@ class OptimizationPass(Protocol):
 
     @property
     def name(self) -> str:
-        """How notes call it."""
+        """Name of the pass in its notes."""
 
     def annotate(self, request: Request, plans: Sequence[Plan]) -> Sequence[Annotation]:
         """Annotate some of the plans. Changes to the arguments don't reach the answer."""

@@ -63,22 +63,22 @@ class KernelOptimizationMetadata(Value):
     speedup: Positive
     speedup_low: Positive
     speedup_high: Positive
-    """The ends of the speedup's two-sided 95 % interval."""
+    """Ends of the speedup's two-sided 95 % interval."""
     baseline: str
     shape: Shape
-    """Shape at which the speedup was measured; it holds there."""
+    """Shape at which the speedup was measured. The speedup holds only there."""
     model_shape: Shape
     """Shape of the operation in this model under this plan."""
     match: Literal["exact", "covered", "nearest"]
     """Place of the model's shape among those that the kernel was verified at."""
     octaves: Annotated[float, Field(ge=0)]
-    """Distance between the two shapes."""
+    """Distance between the measured shape and the model's, in octaves summed over the axes."""
     evidence_level: Literal["op_level"] = "op_level"
     benchmark_scope: Literal["microbenchmark"] = "microbenchmark"
     verified_seq: int
     benchmark_seq: int
     promoted_seq: int
-    """The ledger's events that say so."""
+    """Sequence numbers of the events that verified, measured and promoted the kernel."""
     notes: str = ""
 
 
@@ -94,7 +94,7 @@ class Plan(Value):
     """Devices that each layer is split over: the GPUs, or more where one GPU is several devices."""
     backend: Backend
     other_backends: tuple[Backend, ...]
-    """Which run the same plan; an estimate doesn't tell them apart."""
+    """Other backends that can run the same plan. The estimate is the same for each of them."""
     quantization: Quantization
     activation_dtypes: tuple[DType, ...]
     traffic: Traffic

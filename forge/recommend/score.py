@@ -51,7 +51,7 @@ class Scored:
 
     @property
     def scores(self) -> Scores:
-        """The parts as an answer shows them."""
+        """The partial scores, the total, and which constraints are met, as an answer shows them."""
         met = {f"meets_{name}": _all_met(self.checks, group) for name, group in _GROUPS.items()}
         return Scores.model_validate({**self.parts, "weighted_total": self.total, **met})
 

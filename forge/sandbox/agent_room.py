@@ -32,7 +32,7 @@ class AgentRoom:
     """What a coding agent gets."""
 
     directory: Path
-    """Its own directory on the host; it may write there."""
+    """Directory on the host that the agent may write to; it belongs to this agent alone."""
     gate: Path
     """Folder with the socket and the `forge` command."""
     argv: tuple[str, ...]

@@ -167,7 +167,7 @@ def any_alive(root: int) -> bool:
 
 
 def children(pid: int) -> Iterator[set[int]]:
-    """Yield what each thread of a process has started."""
+    """Yield the ids of the child processes that each thread of a process has started."""
     for thread in threads_of(pid):
         yield set(map(int, _fields(thread, "children")))
 

@@ -59,7 +59,7 @@ def plot_history(answer: Answer, path: Path) -> None:
 
 
 def draw_history(answer: Answer) -> None:
-    """Show it in the terminal."""
+    """Show a history in the terminal."""
     title, over = _titled(answer)
     _show(timeline_text(moments(answer), title=title, over=over, width=_width()))
 
@@ -97,7 +97,7 @@ def plot_roofline(answer: Answer, path: Path) -> None:
 
 
 def draw_roofline(answer: Answer) -> None:
-    """Show it in the terminal."""
+    """Show a roofline in the terminal."""
     _show(roofline_text(_placed(answer), _roofs(answer), title=answer.title, width=_width()))
 
 

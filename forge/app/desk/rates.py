@@ -10,15 +10,16 @@ from forge.app.tokens import Caller
 from forge.errors import RequestRefused
 
 MOST_CALLERS = 4096
-"""Number of callers whose buckets are kept; the one that asked least recently goes first. Chosen; it bounds memory,
-and a new bucket is full, so fewer would let callers begin anew."""
+"""Number of callers whose remaining requests are kept; the one that asked least recently goes first. Chosen: it
+bounds memory. A forgotten caller begins anew, so fewer would let callers ask more."""
 
 MOST_PLACES = 256
 """Largest number of long answers at once. Chosen; each holds one connection and its descriptor."""
 MOST_OF_READERS = 224
-"""Largest number of those of callers without a token, so that the holders of tokens always find a place."""
+"""Largest number of long answers to callers without a token. The places left are for the holders of tokens."""
 MOST_OF_ONE = 32
-"""Largest number of those of one token. Chosen; a person with a page open in each of several tabs needs ten."""
+"""Largest number of long answers to one token. Chosen; a person with a page open in each of several tabs needs
+ten."""
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Rate:
     per_second: float
     burst: float
     _left: dict[str, tuple[float, float]] = field(default_factory=dict)
-    """Caller -> the requests that it has left, and when that was counted."""
+    """Caller -> its remaining requests, and when they were counted."""
 
     def take(self, caller: str) -> bool:
         """Count one request of a caller; return False if it has none left."""

@@ -24,7 +24,7 @@ from forge.projections import sessions
 from forge.projections.sessions import SessionState
 
 Watch = Callable[[Recorded[Event], SessionState], None]
-"""Is told each event of the session, with the state after it."""
+"""Callback that is called with each event of the session and the state after it."""
 
 
 class Screener(Protocol):

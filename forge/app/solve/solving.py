@@ -45,7 +45,7 @@ class Solving:
     found: Solved
 
     def go(self, route: Route) -> None:
-        """Go one way to its end."""
+        """Solve the module as a whole (`direct`) or by its parts (`extract`), to the end of the author's sessions."""
         if route == "extract":
             self._by_parts()
         else:

@@ -30,8 +30,8 @@ LEADERS = 4
 DRAWN_SHARE = 4
 """Share of a later batch that is drawn anew: one in four, so that a climb sees more than its own hill."""
 DRAWS_EACH = 40
-"""Number of draws for each setting that is still wanted, before a space counts as used up. Chosen; if nine in ten
-settings are used, all 40 draws find only those with a chance of 1.5 %."""
+"""Number of draws for each setting that is still wanted, before a space counts as used up. Chosen: if nine in ten
+settings are used, 40 draws miss all unused ones with a chance of 1.5 %."""
 FINAL_FOR_EACH = 2
 """Number of settings in the final screening for each finalist: some turn out slower than they first seemed."""
 MOST_MISSED = 3

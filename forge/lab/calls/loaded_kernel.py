@@ -261,12 +261,12 @@ class LoadedKernel:
         return self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
 
     def capture(self) -> bytes | Refused:
-        """Let the guest list one call on the content of the layout's first set; the list is untrusted."""
+        """Let the guest list the launches of one call with the first set's inputs. The list is untrusted."""
         self._laid_out = None  # the guest overwrites the arena
         return self._session.capture(tuple(self.operation.scalars.values()))
 
     def count_operators(self, calls: int) -> bytes | Refused:
-        """Let torch's profiler count over calls on the content of the layout's first set; the table is untrusted."""
+        """Let torch's profiler count operators in calls with the first set's inputs. The table is untrusted."""
         self._laid_out = None  # the guest overwrites the arena
         return self._session.count_operators(tuple(self.operation.scalars.values()), calls)
 

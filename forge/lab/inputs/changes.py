@@ -18,8 +18,8 @@ LOW_BITS = {4: 0xFFFF, 2: 0x7F}
 """Mask of the bits that are drawn anew, by element size in bytes: the lower half of fp32, the mantissa of bf16. The
 remaining bits give a number to 2^-7 or less precisely."""
 COARSEST = 3
-"""Number of powers of two between the finest and the coarsest step. The finest step is 2^-6 of the largest value and
-the coarsest 2^-3. The coarsest leaves four to eight steps up to the largest value."""
+"""Number of powers of two between the finest and the coarsest step that elements are rounded to. The finest is 2^-6
+of the largest value. The coarsest is 2^-3, and leaves four to eight steps up to the largest value."""
 MOST_TRIES = 16
 """Number of random tries to find two elements that differ. In rows that are 95 % zeros, they succeed in 81 % of
 cases; otherwise the first element is swapped."""

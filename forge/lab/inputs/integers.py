@@ -69,7 +69,7 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
 
 def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
-    """Put a quarter of the indices at their row's maximum, a quarter at its minimum, and an eighth at either end."""
+    """Point a quarter of the indices to their row's maximum, a quarter to its minimum, an eighth to either end."""
     import torch
 
     share, values = torch.rand(anywhere.shape, generator=generator), ranked.float()

@@ -68,7 +68,7 @@ def _begins_a_part(node: GraphNode) -> bool:
 
 
 def _settle(node: GraphNode, part: int, floating: dict[str, GraphNode], place: dict[str, int]) -> None:
-    """Put the floating producers of a node, and theirs, into its part."""
+    """Put the producers of a node that have no part yet into its part, and the producers of these in turn."""
     for name in node.uses():
         producer = floating.pop(name, None)
         if producer is not None:

@@ -35,7 +35,7 @@ class JudgedLater:
         self._waiting_bytes = 0
 
     def add(self, side: str, kernel: LoadedKernel, observed: Sequence[Observed]) -> tuple[str, Failed] | None:
-        """Let answers wait; judge all that wait if they take too much memory."""
+        """Queue answers to be judged later; judge all of the queue if it takes too much memory."""
         for one in observed:
             self._waiting.append(_Waiting(side, kernel, one))
             self._waiting_bytes += sum(tensor.nbytes for tensor in (*one.case.inputs, *one.outputs))

@@ -193,7 +193,7 @@ def questions(
 
 
 def _repeated_cases(drawn: Sequence[Case], count: int, rng: random.Random) -> list[Case]:
-    """Return copies: hard values are rare in rows, and rotating them would change what their kind means."""
+    """Return `count` of the drawn cases at random, unrotated: a rotation would change what their kind means."""
     return [rng.choice(drawn) for _ in range(count)]
 
 

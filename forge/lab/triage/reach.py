@@ -31,7 +31,7 @@ class Reach:
 
 
 def reach(tree: ast.Module, names: Names, entry_point: str) -> Reach:
-    """Follow the entry point's names through the module."""
+    """Return the module's kernels, and the names that the entry point mentions, directly or indirectly."""
     bound: dict[str, list[ast.stmt]] = {}
     for statement in tree.body:
         for name in _binds(statement):

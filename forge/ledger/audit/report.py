@@ -42,9 +42,10 @@ class KeyUse:
 
     key: str
     seq: int
-    """The event that names it."""
+    """Sequence number of the event that names the key."""
     how: Naming
-    """`opened`: by the first event. `rotated`: the key before it signed that. `adopted`: no key signed that."""
+    """Way in which the key came into force. `opened`: by the first event. `rotated`: the key before it signed that.
+    `adopted`: no key signed that."""
     vouched: bool
     """False if an earlier key exists and didn't name this one."""
     checkpoints: int
@@ -63,7 +64,7 @@ class Vouching:
     vouched_for: int
     """Number of events, from the first one, that a checkpoint by one of these keys covers."""
     unvouched: int
-    """Number of events after these."""
+    """Number of events after those that the key vouches for."""
 
 
 @dataclass(frozen=True, slots=True)

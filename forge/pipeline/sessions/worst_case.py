@@ -9,7 +9,7 @@ ANSWER_MS = 600_000
 
 
 def purpose_of(step: Screen | Submit | Ask) -> Purpose:
-    """Return what the requests of a step are for."""
+    """Return the purpose that a step's requests reserve budget for."""
     match step:
         case Screen():
             return "screening"

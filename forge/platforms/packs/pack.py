@@ -19,7 +19,7 @@ class Meaning:
     """Name under which a diagnosis cites it."""
     unit: str
     says: str
-    """What the number says, in half a sentence."""
+    """Meaning of the number, in half a sentence."""
     speaks_for: Bottleneck | None
     """Bottleneck for which a high value speaks. None: it is only needed beside others."""
 
@@ -35,7 +35,7 @@ class CounterReading:
 
 @dataclass(frozen=True)
 class Pack:
-    """What an author is told of a platform."""
+    """Facts, an example and counters of a platform, as a brief shows them to an author."""
 
     name: str
     title: str
@@ -43,9 +43,9 @@ class Pack:
     facts: tuple[str, ...]
     """Facts about the toolchain and the hardware, each a sentence."""
     example: str
-    """A worked example: a whole kernel for one operation."""
+    """Worked example: the source of a whole kernel for one operation."""
     example_of: str
-    """What the example computes, and where it comes from."""
+    """Sentence that says what the example computes, and where it comes from."""
     metrics: tuple[Meaning, ...]
     readers: Mapping[str, Callable[[str], tuple[CounterReading, ...]]]
     """Profiler -> reader of its export."""

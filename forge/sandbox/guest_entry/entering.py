@@ -14,7 +14,10 @@ from forge.sandbox.guest_entry.plan import EntryPlan, tell
 
 
 def enter(channel: socket.socket, plan: EntryPlan, become: Become) -> None:
-    """Return when the guest's tree is gone. If a step fails, report it to the host and exit with status 1."""
+    """Build the sandbox, run the guest in it, and return when all its processes are gone.
+
+    If a step fails, report it to the host and exit with status 1.
+    """
     try:
         supervisor.follow_host(plan.host_pid)
         os.chdir("/")

@@ -68,7 +68,7 @@ async def show_sign_in(request: Request) -> Response:
 
 
 async def sign_in(request: Request, fields: Fields, _: dict[str, bytes]) -> Response:
-    """Keep a token that is accepted here."""
+    """Keep the entered token in a cookie if this server accepts it."""
     token = fields.get("token", "").strip()
     await _caller(request, token)
     response = RedirectResponse("/", SEE_OTHER)

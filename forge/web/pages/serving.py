@@ -96,7 +96,7 @@ def _html(page: PageKind, content: dict[str, object], caller: Caller, *, desk: D
 
 
 def around_page(title: str, caller: Caller, *, desk: Desk, form: str) -> dict[str, object]:
-    """Return what every page shows around its content."""
+    """Return the values that every page shows around its content: title, navigation, caller, damage."""
     return {
         "title": title,
         "navigation": NAVIGATION,
