@@ -43,7 +43,7 @@ class Reaching(TorchFunctionMode):  # type: ignore[misc]  # torch doesn't type t
 
 
 def reached(drawn: torch.Tensor, low: torch.Tensor, high: torch.Tensor, pattern: str) -> torch.Tensor:
-    """Return random numbers with ends of their ranges, all of one shape, in a pattern; `plain` changes nothing."""
+    """Return `drawn` with some numbers replaced by their range's end, as `pattern` says; `plain` replaces none."""
     match pattern:
         case "lowest":
             return low

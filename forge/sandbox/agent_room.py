@@ -29,7 +29,7 @@ so a larger one costs that much of it."""
 
 @dataclass(frozen=True, kw_only=True)
 class AgentRoom:
-    """What a coding agent gets."""
+    """Folders, command line and environment that a coding agent runs with."""
 
     directory: Path
     """Directory on the host that the agent may write to; it belongs to this agent alone."""

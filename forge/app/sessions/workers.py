@@ -45,9 +45,9 @@ def judge_by_workers(
 ) -> Judging:
     """Have workers take a draft through the phases, and return what came of it.
 
-    A run that no worker takes within `patience_s` seconds has no verdict, nor one that `unwanted` gives a reason for
-    before a worker takes it. Once `overtaken` is true, the run is closed, which ends its worker's guests; it is asked
-    after each event. What ends without a decision is asked for again, at most `repeats` times.
+    There is no verdict if no worker takes the run within `patience_s` seconds, or if `unwanted` gives a reason before
+    one does. `overtaken` is asked after each event; once it is true, the run is closed, which ends its worker's
+    guests. What ends without a decision is asked for again, at most `repeats` times.
     """
     device_ns, unfit = 0, ""
     for _ in range(1 + repeats):
