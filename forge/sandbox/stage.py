@@ -74,6 +74,10 @@ class Program:
     process for each process pair."""
     modules: tuple[str, ...] = ()
     """Further modules that this process imports."""
+    zygote_threads: int | None = None
+    """Number of threads with which this process was started for guests that serve, whatever their own number, which
+    they set before they load a candidate. Torch keeps to it in every thread. OpenMP code that a candidate brings
+    keeps to it in the first one alone, so such guests need a process with their own number: None."""
     trusted: bool = False
     """Whether the guest times itself and holds no candidate's host code: launchers of plans, and a GPU's
     baselines."""
@@ -160,6 +164,10 @@ class Stage:
         """
         return prepared(self._preparation(threads)) if self._program.warm and self._forks else None
 
+    def _zygote_for(self, script: str, threads: int) -> Zygote | None:
+        shared = self._program.zygote_threads if script == SERVE else None
+        return self._zygote or self.prepare(threads if shared is None else shared)
+
     def fresh_zygote(self, threads: int) -> Zygote | None:
         """Start a new process that imports the language's modules; the caller closes it.
 
@@ -194,7 +202,7 @@ class Stage:
             ),
             devices=nodes_of(self._program.gpu) if self._program.device == "cuda" else (),
         )
-        return start(confinement, isolation=self.isolation.level, zygote=self._zygote or self.prepare(threads))
+        return start(confinement, isolation=self.isolation.level, zygote=self._zygote_for(script, threads))
 
     def _environment(self, threads: int) -> dict[str, str]:
         scratch = self.scratch_directory

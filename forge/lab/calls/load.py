@@ -51,6 +51,7 @@ def staged(
         gpu=job.gpu,
         wrapper=wrapper,
         warm=not wrapper,
+        zygote_threads=None if job.language.builds else job.threads,
         allowance=job.allowance,
     )
     stage = Stage(program, job.isolation)
