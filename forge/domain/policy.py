@@ -28,6 +28,14 @@ Regime = Literal["cold", "resident"]
 """State of the last-level cache at a call: `cold` holds no operand, `resident` holds all, written just before."""
 
 
+CALM = 0.02
+"""Standard error up to which a pair's median log ratio of the baseline to itself counts as calm. The mean of five
+such pairs is known within 2.5 %."""
+CALM_SHARE = 0.4
+"""Share of the control's half-width that does for a pair's standard error. Chosen: `CALM` of the usual 0.05. A
+narrower band keeps `CALM`, since more rounds don't narrow what processes differ by."""
+
+
 class Policy(Value):
     """The thresholds of a workspace: those of `new_policy`, replaced by the values in its `policy.toml`.
 
@@ -90,6 +98,14 @@ class Policy(Value):
     tolerance_accumulate_multiple: Annotated[float, Field(ge=1, le=16)] = 2.0
     """Factor c of the bound's second term, `u_out |y| + c u_acc (sqrt(n) + 8) S`. Chosen: a kernel may err by twice
     the estimate for its own order of summation. A larger factor hides larger errors."""
+
+    @property
+    def calm_within(self) -> float:
+        """Return the standard error of the control up to which more rounds of a pair add nothing.
+
+        It is 2 %, or 40 % of `control_half_width` if the policy allows more noise than usual.
+        """
+        return max(CALM, CALM_SHARE * self.control_half_width)
 
 
 def new_policy() -> Policy:

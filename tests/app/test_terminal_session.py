@@ -20,15 +20,18 @@ REFERENCE = """import torch
 
 def row_sums(x):
     total = torch.zeros(x.shape[0])
-    for place in range(x.shape[1]):
-        total = total + x[:, place]
+    for some in x.split(16, dim=1):
+        total = total + some.sum(1)
     return total
 
 
 def get_inputs():
-    return [torch.randn(64, 512)]
+    return [torch.randn(1024, 512)]
 """
-"""Reference with hundreds of eager calls, so that a single call is many times as fast on any machine."""
+"""Reference with tens of eager calls, so that a single call is several times as fast on any machine.
+
+The operand is large enough for a release of the fast kernel to take a millisecond: far longer than the path varies.
+"""
 POLICY = """
 process_pairs = 3
 rounds = 4
@@ -128,7 +131,10 @@ def test_a_new_author_comes_from_an_empty_folder_to_a_promoted_kernel(shell: She
     for _ in range(8):
         if "NOISE_TOO_HIGH" not in shown:
             break
-        status, shown = shell.typed("forge bench last --attempts 4 --quiet && forge promote last")
+        # times that aren't above zero spoil each further attempt of their run; a new one inherits the acceptance
+        in_another_run = f"try: forge run open {task[1]}" in shown
+        anew = f"forge run open {task[1]} && forge pipeline last mine --quiet"
+        status, shown = shell.typed(anew if in_another_run else "forge bench last --quiet && forge promote last")
     if "NOISE_TOO_HIGH" in shown:
         pytest.skip("this machine is too noisy for any verdict about speed")
     assert status == 0, shown
@@ -136,7 +142,7 @@ def test_a_new_author_comes_from_an_empty_folder_to_a_promoted_kernel(shell: She
 
     for columns in (80, 200):
         shell.resize(columns)
-        status, shown = shell.typed("forge run list; forge kernel list; forge run show r2")
+        status, shown = shell.typed("forge run list; forge kernel list; forge run show last")
         assert status == 0, shown
         assert "\x1b[32mpromoted\x1b[0m" in shown
         assert len(re.findall(r"\btorch_own_\w+_v1\b", shown)) >= 1

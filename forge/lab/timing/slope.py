@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 
 from forge.domain.contender import is_contender
 from forge.domain.input_kind import END_KINDS, InputKind
-from forge.domain.policy import CONTROL_KIND
+from forge.domain.policy import CONTROL_KIND, Policy
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -55,9 +55,6 @@ WARM_UP_ROUNDS = 2
 MOST_ROUNDS_FACTOR = 4
 """Number of rounds, at most, as a multiple of the policy's rounds. More than those are made only while the control is
 noisy."""
-CALM = 0.02
-"""Standard error up to which a pair's median log ratio of the baseline to itself counts as calm. The mean of five
-such pairs is known within 2.5 %."""
 OUT_OF_ROOM = frozenset({"TIMEOUT", "OUT_OF_MEMORY"})
 """Reasons that a busy machine may cause; the incumbent isn't left out for them."""
 
@@ -90,13 +87,16 @@ def _work_ns(rounds: Sequence[Mapping[str, float]], side: str) -> list[float]:
     return [measured[side] - path_ns for measured in rounds]
 
 
-def calm(rounds: Sequence[Mapping[str, float]]) -> bool:
-    """Return whether a pair's control is known well. The candidate's times don't influence when measuring ends."""
+def calm(rounds: Sequence[Mapping[str, float]], within: float) -> bool:
+    """Return whether the standard error of a pair's control is at most `within`.
+
+    The candidate's times don't influence when measuring ends.
+    """
     baseline, control = _work_ns(rounds, CONTROL_KIND), _work_ns(rounds, CONTROL)
     if min(*baseline, *control) <= 0:
         return False
     ratios = [math.log(one / other) for one, other in zip(baseline, control, strict=True)]
-    return standard_error(ratios) <= CALM
+    return standard_error(ratios) <= within
 
 
 @dataclass
@@ -256,7 +256,7 @@ class _SlopeTiming:
                     planned = drawn
                     residence = residence_of(job, guests, planned)
                     in_cache = resident_plan(job, residence, planned)
-                    rounds = _measure_pair(_SlopePair(guests, planned, self.rng), in_cache, job.policy.rounds)
+                    rounds = _measure_pair(_SlopePair(guests, planned, self.rng), in_cache, job.policy)
                 if isinstance(rounds, Failed):
                     return rounds
                 pairs.append(rounds[0])
@@ -279,12 +279,12 @@ def _over_time_limit(job: Job) -> Failed:
 Rounds = tuple[dict[str, float], ...]
 
 
-def _measure_pair(pair: _SlopePair, in_cache: Planned | None, rounds: int) -> tuple[Rounds, Rounds] | Failed:
+def _measure_pair(pair: _SlopePair, in_cache: Planned | None, policy: Policy) -> tuple[Rounds, Rounds] | Failed:
     """Measure the rounds of the cold regime and then, in the same processes, those of the resident one."""
-    cold = _measure_rounds(pair, rounds)
+    cold = _measure_rounds(pair, policy)
     resident: Rounds | Failed = ()
     if in_cache is not None and not isinstance(cold, Failed):
-        resident = _measure_rounds(_SlopePair(pair.guests, in_cache, pair.rng), rounds)
+        resident = _measure_rounds(_SlopePair(pair.guests, in_cache, pair.rng), policy)
     if isinstance(cold, Failed):
         return cold
     if isinstance(resident, Failed):
@@ -292,14 +292,15 @@ def _measure_pair(pair: _SlopePair, in_cache: Planned | None, rounds: int) -> tu
     return pair.ask_for_kept_outputs() or (cold, resident)
 
 
-def _measure_rounds(pair: _SlopePair, rounds: int) -> Rounds | Failed:
-    """Measure `rounds` rounds, and more while the control is noisy.
+def _measure_rounds(pair: _SlopePair, policy: Policy) -> Rounds | Failed:
+    """Measure the policy's rounds, and more while the control is too noisy for it.
 
     A round takes a fraction of the time that starting its processes takes.
     """
+    fewest, most, within = policy.rounds, MOST_ROUNDS_FACTOR * policy.rounds, policy.calm_within
     failed = pair.warm_up()
     while failed is None and (
-        len(pair.rounds) < rounds or (len(pair.rounds) < MOST_ROUNDS_FACTOR * rounds and not calm(pair.rounds))
+        len(pair.rounds) < fewest or (len(pair.rounds) < most and not calm(pair.rounds, within))
     ):
         measured = pair.round()
         failed = measured if isinstance(measured, Failed) else None
