@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TypedDict
 
 import orjson
 
@@ -19,29 +18,13 @@ from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, 
 from forge.ledger.store import Ledger
 from forge.projections.catch_up import FILE, Cursor, built, publishing_errors, read_cursor
 from forge.projections.fold import Position
-from forge.projections.publish import (
-    KernelFiles,
-    OperationFiles,
-    OtherFiles,
-    publish,
-    read_pointer,
-    republish,
-    withdraw,
-)
+from forge.projections.publish import StoredFiles, publish, read_pointer, republish, withdraw
 from forge.projections.source import LedgerSource
 from forge.projections.sqlite_file import connect
 from forge.proof.publication import publication_text
 
 TEMPORARY_PREFIX = "forge-history-"
 """Prefix of a temporary folder with a history that couldn't be published."""
-
-
-class PublishedFiles(TypedDict):
-    """The functions that give published files from stored bytes."""
-
-    of_kernel: KernelFiles
-    of_operation: OperationFiles
-    other: OtherFiles
 
 
 LISTING_FILE = "artifact.json"
@@ -80,11 +63,11 @@ class Publication:
 
     def bring_up(self) -> None:
         """Publish the events since the last publication."""
-        publish(self.root, self._source, **self._files, sign=self._note)
+        publish(self.root, self._source, self._files)
 
     def build_anew(self) -> list[dict[str, object]]:
         """Fold everything from the first event and publish it; return how each published file differed."""
-        compared = republish(self.root, self._source, **self._files, sign=self._note)
+        compared = republish(self.root, self._source, self._files)
         return [asdict(one) for one in compared]
 
     def withdraw(self) -> bool:
@@ -144,12 +127,13 @@ class Publication:
         return LedgerSource(self.ledger)
 
     @property
-    def _files(self) -> PublishedFiles:
-        return {
-            "of_kernel": self._kernel_files,
-            "of_operation": self._operation_files,
-            "other": self._signed_files,
-        }
+    def _files(self) -> StoredFiles:
+        return StoredFiles(
+            of_kernel=self._kernel_files,
+            of_operation=self._operation_files,
+            others=self._signed_files,
+            sign=self._note,
+        )
 
     def _operation_files(self, op: str, description_sha256: str, reference_sha256: str) -> Mapping[str, bytes]:
         named = {f"ops/{op}.json": description_sha256, f"ops/{op}.py": reference_sha256}

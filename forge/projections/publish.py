@@ -29,15 +29,24 @@ from forge.projections.sqlite_file import connect, content_digest, overwrite
 
 LOCK = ".publish.lock"
 """Name of the lock file in the published folder."""
-PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
-KernelFiles = Callable[[KernelPromoted], Mapping[str, bytes]]
-OperationFiles = Callable[[str, str, str], Mapping[str, bytes]]
-"""Function from an operation and the digests of its description and reference to its published files."""
-OtherFiles = Callable[[Cursor], Mapping[str, bytes]]
-
-
 REBUILD_COMMAND = "forge ledger rebuild"
 """Command that publishes again after the disk has refused."""
+PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
+
+
+@dataclass(frozen=True, kw_only=True)
+class StoredFiles:
+    """Functions that give the published files which no table holds, and one that signs the pointer."""
+
+    of_kernel: Callable[[KernelPromoted], Mapping[str, bytes]] = lambda _: {}
+    of_operation: Callable[[str, str, str], Mapping[str, bytes]] = lambda *_: {}
+    """Function from an operation and the digests of its description and its reference."""
+    others: Callable[[Cursor], Mapping[str, bytes]] = lambda _: {}
+    """Function that gives the files which are no projection."""
+    sign: Signer = lambda _, __: None
+
+
+NOTHING_STORED = StoredFiles()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,54 +70,32 @@ class Compared:
     """Digest of its bytes; for `history.db`, of its rows."""
 
 
-def publish(
-    directory: Path,
-    read: Callable[[], Source],
-    *,
-    of_kernel: KernelFiles = lambda _: {},
-    of_operation: OperationFiles = lambda *_: {},
-    other: OtherFiles = lambda _: {},
-    sign: Signer = lambda _, __: None,
-) -> Cursor:
+def publish(directory: Path, read: Callable[[], Source], stored: StoredFiles = NOTHING_STORED) -> Cursor:
     """Publish everything up to the head of the ledger that `read` opens; return the cursor there.
 
-    `of_kernel` and `of_operation` give the files of a kernel and of a described operation, `other` the files that
-    are no projection, `sign` the pointer's note. Raises LedgerCorrupt, or StorageFailed if the disk refuses. What
-    was published before then stays.
+    Raises LedgerCorrupt, or StorageFailed if the disk refuses. What was published before then stays.
     """
     with publishing(directory):
         source = read()
         cursor, anew = catch_up(directory / FILE, source)
         shown = None if anew else read_pointer(directory)
-        with closing(connect(directory / FILE, read_only=True)) as connection:
-            if shown is not None and _stands(directory, shown, cursor, source):
-                files = {POINTER: snapshot.pointer_to(shown.sha256, cursor.head)}
-            else:
-                since = shown.position.seq if shown and _is_earlier(shown, source) else 0
-                files = _kernels(connection, source, of_kernel, since=since) | _operations(connection, of_operation)
-                files |= documents.render(connection, cursor)
-        files[POINTER] = snapshot.with_note(files[POINTER], sign)
-        put(directory, {**other(cursor), **files})
+        if shown is not None and _stands(directory, shown, cursor, source):
+            pointer = snapshot.with_note(snapshot.pointer_to(shown.sha256, cursor.head), stored.sign)
+            put(directory, {**stored.others(cursor), POINTER: pointer})
+        else:
+            since = shown.position.seq if shown and _is_earlier(shown, source) else 0
+            with closing(connect(directory / FILE, read_only=True)) as connection:
+                put(directory, _rendered(connection, source, cursor, stored, since=since))
         return cursor
 
 
-def republish(
-    directory: Path,
-    read: Callable[[], Source],
-    *,
-    of_kernel: KernelFiles = lambda _: {},
-    of_operation: OperationFiles = lambda *_: {},
-    other: OtherFiles = lambda _: {},
-    sign: Signer = lambda _, __: None,
-) -> list[Compared]:
+def republish(directory: Path, read: Callable[[], Source], stored: StoredFiles = NOTHING_STORED) -> list[Compared]:
     """Fold everything again from the first event, replace what is published, and return what differed."""
     with publishing(directory):
         source = read()
         with publishing_errors(directory / FILE, source), built(directory, source) as (aside, cursor):
             with closing(connect(aside, read_only=True)) as connection:
-                files = dict(other(cursor)) | _kernels(connection, source, of_kernel, since=0)
-                files |= _operations(connection, of_operation) | documents.render(connection, cursor)
-                files[POINTER] = snapshot.with_note(files[POINTER], sign)
+                files = _rendered(connection, source, cursor, stored, since=0)
                 digest = content_digest(connection)
             compared = [_compared(directory, name, content) for name, content in files.items()]
             compared.append(_compared_tables(directory, digest))
@@ -174,23 +161,19 @@ def _stands(directory: Path, shown: PublishedPointer, cursor: Cursor, source: So
     return all((directory / name).is_file() for name in names)
 
 
-def _kernels(
-    connection: sqlite3.Connection, source: Source, of_kernel: KernelFiles, *, since: int
+def _rendered(
+    connection: sqlite3.Connection, source: Source, cursor: Cursor, stored: StoredFiles, *, since: int
 ) -> dict[str, bytes]:
-    """Return the files of every kernel that was promoted after `since`."""
-    files: dict[str, bytes] = {}
+    """Return every published file by its name, of kernels only those that were promoted after `since`."""
+    files = dict(stored.others(cursor))
     for (seq,) in connection.execute(PROMOTED, (since,)):
         promoted = source.event_at(seq)
         if holds(promoted, KernelPromoted):
-            files |= of_kernel(promoted.event)
-    return files
-
-
-def _operations(connection: sqlite3.Connection, of_operation: OperationFiles) -> dict[str, bytes]:
-    """Return the files of every described operation."""
-    files: dict[str, bytes] = {}
+            files |= stored.of_kernel(promoted.event)
     for op, description_sha256, reference_sha256 in connection.execute(documents.DESCRIBED):
-        files |= of_operation(op, description_sha256, reference_sha256)
+        files |= stored.of_operation(op, description_sha256, reference_sha256)
+    files |= documents.render(connection, cursor)
+    files[POINTER] = snapshot.with_note(files[POINTER], stored.sign)
     return files
 
 

@@ -16,7 +16,7 @@ from forge.errors import StorageFailed, UsageError
 from forge.lookup import Registry
 from forge.projections.catch_up import FILE
 from forge.projections.files import put
-from forge.projections.publish import publish, republish
+from forge.projections.publish import StoredFiles, publish, republish
 from forge.projections.sqlite_file import connect
 from tests.projections.histories import History, grown_by, opened, past, promoted, rebuild, revoke
 from tests.projections.values import SHAPE
@@ -31,7 +31,7 @@ def documents(directory: Path) -> dict[str, bytes]:
 
 
 def published(directory: Path, history: History, length: int | None = None) -> None:
-    publish(directory, lambda: past(history.events[:length]), of_kernel=source_of)
+    publish(directory, lambda: past(history.events[:length]), StoredFiles(of_kernel=source_of))
 
 
 def source_of(kernel) -> dict[str, bytes]:
@@ -143,7 +143,7 @@ def test_a_crash_between_the_tables_and_the_documents_is_made_good(tmp_path):
         raise Killed
 
     with pytest.raises(Killed):
-        publish(tmp_path, lambda: past(history.events), other=killed)
+        publish(tmp_path, lambda: past(history.events), StoredFiles(others=killed))
     with closing(connect(tmp_path / FILE, read_only=True)) as connection:
         assert connection.execute("SELECT seq FROM cursor").fetchone() == (history.head.seq,)
     assert json.loads((tmp_path / "verified_kernels.json").read_bytes())["kernels"][0]["status"] == "active"
@@ -156,18 +156,18 @@ def test_a_rebuild_says_what_differed_and_shows_equal_digests(tmp_path):
     promoted(history)
     for length in range(1, len(history.events) + 1):
         published(tmp_path, history, length)
-    caught_up = republish(tmp_path, lambda: past(history.events), of_kernel=source_of)
+    caught_up = republish(tmp_path, lambda: past(history.events), StoredFiles(of_kernel=source_of))
     assert {one.state for one in caught_up} == {"identical"}
     (tmp_path / "versions.json").write_bytes(b"{}")
     with closing(sqlite3.connect(tmp_path / FILE)) as connection:
         connection.execute("UPDATE kernels SET status = 'active', low = low + 1")
         connection.commit()
-    found = republish(tmp_path, lambda: past(history.events), of_kernel=source_of)
+    found = republish(tmp_path, lambda: past(history.events), StoredFiles(of_kernel=source_of))
     assert {one.file for one in found if one.state == "replaced"} == {"versions.json", FILE}
     assert [one.sha256 for one in found] == [one.sha256 for one in caught_up]
-    assert {one.state for one in republish(tmp_path, lambda: past(history.events), of_kernel=source_of)} == {
-        "identical"
-    }
+    assert {
+        one.state for one in republish(tmp_path, lambda: past(history.events), StoredFiles(of_kernel=source_of))
+    } == {"identical"}
 
 
 def test_a_reader_in_the_middle_of_its_reading_sees_one_state_and_blocks_no_publisher(tmp_path):
@@ -217,7 +217,7 @@ def test_many_readers_never_see_half_of_a_publication(tmp_path):
         promoted(history, name=str(number))
         published(tmp_path, history)
         if number % 4 == 3:
-            republish(tmp_path, lambda: past(history.events), of_kernel=source_of)
+            republish(tmp_path, lambda: past(history.events), StoredFiles(of_kernel=source_of))
     stop.set()
     assert [failures.get(timeout=120) for _ in readers] == [None] * 4
     for reader in readers:
