@@ -1,11 +1,9 @@
 """Has a run's verified candidate timed for a few seconds, and records an estimate that no decision reads."""
 
-from forge.app.ceilings import ceilings_of
 from forge.app.decisions import NOT_RECORDED
 from forge.app.incumbent import incumbent_kernel
-from forge.app.phase_inputs import evidence_of, incumbent, loadable_artifact
 from forge.app.runs import GATE, task_of, what_comes_next
-from forge.app.site import executor_of
+from forge.app.timing_setups import verified_setup
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder
 from forge.events import SpeedupEstimated
@@ -31,23 +29,15 @@ def estimate_of(workspace: Workspace, run: RunState, *, progress: Progress) -> D
         )
     workspace.ledger.require_writable()
     require_lab()
-    executor = executor_of(workspace)
-    evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.benchmark + 1)
-    artifact = loadable_artifact(workspace, run.run_id, evidence, run.verified.event)
-    to_beat = incumbent_kernel(workspace, evidence.task.family)
-    found = estimate(
-        evidence,
-        executor,
-        artifact,
-        incumbent=None if to_beat is None else incumbent(workspace, to_beat, evidence),
-        ceilings=ceilings_of(workspace, executor, evidence),
-        rng=workspace.rng,
-        progress=progress,
-    )
+    to_beat = incumbent_kernel(workspace, task_of(run).family)
+    setup = verified_setup(workspace, run, to_beat=to_beat, progress=progress)
+    found = estimate(setup)
     told: Data = {"run_id": run.run_id, "decides": "nothing"}
     if isinstance(found, Failed):
         return told | NOT_RECORDED | {"failed": found.reason.model_dump(mode="json"), "against": []}
-    return told | record_estimate(workspace, evidence, found) | {"minimum_speedup": task_of(run).minimum_speedup}
+    return (
+        told | record_estimate(workspace, setup.evidence, found) | {"minimum_speedup": task_of(run).minimum_speedup}
+    )
 
 
 def record_estimate(workspace: Workspace, evidence: RecordedCandidate, found: Estimated) -> Data:

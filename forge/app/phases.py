@@ -5,7 +5,6 @@ from typing import assert_never
 
 from forge.app import repeated
 from forge.app.briefs import prepare
-from forge.app.ceilings import ceilings_of
 from forge.app.conflicts import naming_the_first
 from forge.app.incumbent import incumbent_kernel
 from forge.app.operation_description import describe
@@ -15,14 +14,13 @@ from forge.app.phase_inputs import (
     earlier_samples,
     evidence_of,
     further_shapes_of,
-    incumbent,
     invalidated,
     judged_before,
-    loadable_artifact,
     report_of,
 )
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.site import executor_of
+from forge.app.timing_setups import verified_setup
 from forge.app.workspace import Workspace
 from forge.domain.digest import digest_of, sha256
 from forge.errors import ConcurrencyConflict
@@ -100,21 +98,10 @@ def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
         return recorded
     require_state(run, "verified", phase="bench")
     require_lab()
-    assert run.verified is not None
-    executor = executor_of(workspace)
-    evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.benchmark + 1)
-    artifact = loadable_artifact(workspace, run.run_id, evidence, run.verified.event)
-    to_beat = incumbent_kernel(workspace, evidence.task.family)
-    measured = measure_shapes(
-        evidence,
-        executor,
-        artifact,
-        incumbent=None if to_beat is None else incumbent(workspace, to_beat, evidence),
-        ceilings=ceilings_of(workspace, executor, evidence),
-        earlier=earlier_samples(workspace, run, evidence.environment),
-        rng=workspace.rng,
-        progress=progress,
-    )
+    to_beat = incumbent_kernel(workspace, task_of(run).family)
+    setup = verified_setup(workspace, run, to_beat=to_beat, progress=progress)
+    evidence = setup.evidence
+    measured = measure_shapes(setup, earlier_samples(workspace, run, evidence.environment))
     key = f"bench:{run.run_id}:{evidence.attempt}"
     if isinstance(measured, Measured | Stopped) and incumbent_kernel(workspace, evidence.task.family) != to_beat:
         measured = Errored(

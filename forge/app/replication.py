@@ -2,16 +2,13 @@
 
 import dataclasses
 from datetime import datetime
-from functools import partial
 
-from forge.app.ceilings import ceilings_of
 from forge.app.decisions import record_decision
 from forge.app.incumbent import incumbent_kernel, standing_of
 from forge.app.phase_inputs import (
     artifact_of,
     captured_environment,
     evidence_of,
-    incumbent,
     require_loadable,
 )
 from forge.app.policy_file import recorded_policy
@@ -19,8 +16,8 @@ from forge.app.process_tree import process_sha256
 from forge.app.promotions import find_promotion
 from forge.app.runs import GATE
 from forge.app.site import executor_of
+from forge.app.timing_setups import setup_of
 from forge.app.workspace import Workspace, now
-from forge.domain.digest import sha256
 from forge.domain.environment import Environment
 from forge.domain.policy import BaselineKind
 from forge.domain.replication import (
@@ -35,7 +32,7 @@ from forge.events import BenchmarkRecorded, KernelPromoted, ReplicationRecorded
 from forge.executor import Executor, Site
 from forge.executor.local import require_lab
 from forge.lab.finding import Failed
-from forge.lab.job import Incumbent, Progress
+from forge.lab.job import Progress
 from forge.lab.timing.screening import ContenderScreening
 from forge.pipeline import replicate
 from forge.pipeline.beside_contenders import beside_contenders
@@ -45,7 +42,6 @@ from forge.pipeline.samples import Samples, Taken
 from forge.pipeline.timings import Measured
 from forge.projections.fold import holds
 from forge.sandbox.isolation import at_least
-from forge.sandbox.plans import PLAN_FILE
 
 VERDICTS = {"held": "accepted", "contradicted": "rejected", "inconclusive": "inconclusive"}
 """Outcome of a replication -> the verdict of the command."""
@@ -153,26 +149,16 @@ def _measured(
     if simulated(evidence):
         raise EnvironmentUnfit(f"{case.promoted.kernel_id!r} runs in an interpreter here: measure it on its target")
     artifact = artifact_of(workspace, case.promoted.artifact_sha256)
-    verified_on = _verified_on(workspace, case.promoted)
-    require_loadable(case.promoted.run_id, evidence, artifact, verified_on)
-    ceilings = ceilings_of(workspace, executor, evidence)
+    require_loadable(case.promoted.run_id, evidence, artifact, _verified_on(workspace, case.promoted))
+    then = incumbent_kernel(workspace, case.promoted.family, before_seq=case.first.seq)
+    setup = setup_of(workspace, executor, evidence, artifact, to_beat=then, progress=progress)
     job = job_of(evidence)
-    then = _incumbent_of_then(workspace, case)
-    plan = next((file for file in artifact if file.name == PLAN_FILE), None)
 
     def take(screening: ContenderScreening, _: Taken | None) -> Measured | Failed:
-        timing = partial(executor.measure, ceilings=ceilings, rng=workspace.rng, progress=progress)
-        attempt = timing(job, artifact, then, screening.in_full)
+        attempt = setup.attempt(job, screening, progress=progress)
         if isinstance(attempt, Failed):
             return attempt
-        return Measured(
-            samples=Samples.of(attempt),
-            floor_ns=executor.floor_ns(job, ceilings=ceilings),
-            resident_floor_ns=executor.floor_ns(job, ceilings=ceilings, resident=True) if job.gpu else None,
-            claims={},
-            plan_sha256=None if plan is None else sha256(plan.content),
-            contenders=screening.standings,
-        )
+        return setup.measured(job, Samples.of(attempt), screening, claims={})
 
     screening = with_baseline(executor.screen(job, progress=progress), case.promoted.baseline)
     measured = beside_contenders(screening, None, take, progress=progress)
@@ -194,11 +180,6 @@ def with_baseline(screening: ContenderScreening, baseline: BaselineKind) -> Cont
 def _verified_on(workspace: Workspace, promoted: KernelPromoted) -> Environment:
     verified = next(workspace.ledger.read(after_seq=promoted.verified_seq - 1, limit=1)).event
     return captured_environment(workspace, getattr(verified, "env_sha256", promoted.env_sha256))
-
-
-def _incumbent_of_then(workspace: Workspace, case: replicate.ReplicatedKernel) -> Incumbent | None:
-    then = incumbent_kernel(workspace, case.promoted.family, before_seq=case.first.seq)
-    return None if then is None else incumbent(workspace, then, case.evidence)
 
 
 def _kernel_id(workspace: Workspace, name: str) -> str:

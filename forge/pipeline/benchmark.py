@@ -4,22 +4,19 @@ The order is `measure`, then `baselines`, then `conclude`, because later events 
 ones. Claims are assessed after the benchmark has its own number.
 """
 
-import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
 from forge.domain.another_run import IN_ANOTHER_RUN
-from forge.domain.device import Ceilings
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.domain.verdict import UNDECIDED, Reason
 from forge.errors import EnvironmentUnfit
 from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded, Event
-from forge.executor import Executor
 from forge.lab.finding import Failed
-from forge.lab.job import Incumbent, Progress
+from forge.lab.job import Progress
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
@@ -30,9 +27,8 @@ from forge.pipeline.job import RecordedCandidate, job_of, simulated
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.promotion_rule import baseline_used, decide
 from forge.pipeline.samples import Samples, Taken, render_samples
+from forge.pipeline.timing_setup import TimingSetup
 from forge.pipeline.timings import Measured, workload_timing
-from forge.sandbox.plans import PLAN_FILE
-from forge.sandbox.reply import ArtifactFile
 
 _LARGER_THAN_THE_WORK = "the noise on this machine is larger than the work measured: some times aren't above zero"
 """Reason text if a time isn't above zero after the path's own time is subtracted."""
@@ -45,24 +41,14 @@ class Errored:
     detail: str
 
 
-def measure(
-    evidence: RecordedCandidate,
-    executor: Executor,
-    artifact: tuple[ArtifactFile, ...],
-    *,
-    incumbent: Incumbent | None,
-    ceilings: Ceilings | None,
-    earlier: Taken | None,
-    rng: random.Random,
-    progress: Progress,
-) -> Measured | Failed | Errored | Stopped:
+def measure(setup: TimingSetup, earlier: Taken | None) -> Measured | Failed | Errored | Stopped:
     """Time the candidate, and time it a second time if it meets the promotion rule.
 
     It ends after the first process pair if that pair leaves no chance of a promotion. The confirmation takes as many
-    attempts as the first measurement did. `incumbent` is the promoted kernel to compare with, `ceilings` are those of
-    a GPU, and `earlier` holds the samples of earlier attempts. Raises EnvironmentUnfit if an interpreter stands in
-    for the target, because its times mean nothing.
+    attempts as the first measurement did. `earlier` holds the samples of earlier attempts. Raises EnvironmentUnfit
+    if an interpreter stands in for the target, because its times mean nothing.
     """
+    evidence, executor, progress = setup.evidence, setup.executor, setup.progress
     if simulated(evidence):
         raise EnvironmentUnfit(
             f"{evidence.task.language} for {evidence.task.target.gpu!r} runs in an interpreter on this machine: "
@@ -71,64 +57,37 @@ def measure(
     job = job_of(evidence)
     try:
         progress("the candidate's own bench.py")
-        claims = executor.own_claims(job, artifact, progress=progress)
-        take = partial(
-            measured_beside,
-            evidence,
-            executor,
-            artifact,
-            incumbent,
-            claims,
-            ceilings=ceilings,
-            rng=rng,
-            progress=progress,
-            stops_early=True,
-        )
+        claims = executor.own_claims(job, setup.artifact, progress=progress)
+        take = partial(measured_beside, setup, claims=claims, stops_early=True)
         return beside_contenders(executor.screen(job, progress=progress), earlier, take, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         return Errored(detail_of(error))
 
 
 def measured_beside(
-    evidence: RecordedCandidate,
-    executor: Executor,
-    artifact: tuple[ArtifactFile, ...],
-    incumbent: Incumbent | None,
-    claims: dict[str, float],
+    setup: TimingSetup,
     screening: ContenderScreening,
     earlier: Taken | None,
     *,
-    ceilings: Ceilings | None,
-    rng: random.Random,
-    progress: Progress,
+    claims: dict[str, float],
     stops_early: bool = False,
 ) -> Measured | Failed | Stopped:
     """Measure beside the contenders of a screening; raise ContenderFailedError if one of them fails.
 
     With `stops_early`, samples that nothing was taken before end after a first process pair that leaves no chance.
     """
-    job, beside = job_of(evidence), screening.in_full
-    may_stop = partial(has_no_chance, evidence.task) if stops_early and earlier is None else None
-    attempt = executor.measure(
-        job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=progress, may_stop=may_stop
-    )
+    task, job = setup.evidence.task, job_of(setup.evidence)
+    may_stop = partial(has_no_chance, task) if stops_early and earlier is None else None
+    attempt = setup.attempt(job, screening, progress=setup.progress, may_stop=may_stop)
     if isinstance(attempt, Failed):
         return attempt
-    figures = early_stop(evidence.task, attempt) if may_stop is not None else None
+    figures = early_stop(task, attempt) if may_stop is not None else None
     if figures is not None:
         return Stopped(samples=Samples.of(attempt), figures=figures, claims=claims, contenders=screening.standings)
-    plan = next((file for file in artifact if file.name == PLAN_FILE), None)
-    measured = Measured(
-        samples=earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt),
-        floor_ns=executor.floor_ns(job, ceilings=ceilings),
-        resident_floor_ns=executor.floor_ns(job, ceilings=ceilings, resident=True) if job.gpu else None,
-        claims=claims,
-        plan_sha256=sha256(plan.content) if plan else None,
-        contenders=screening.standings,
-    )
-    told = partial(_told_apart, progress)
-    once_more = partial(executor.measure, job, artifact, incumbent, beside, ceilings=ceilings, rng=rng, progress=told)
-    return _confirmed_if_met(evidence, measured, earlier, once_more)
+    samples = earlier.samples.with_one_more(attempt) if earlier else Samples.of(attempt)
+    measured = setup.measured(job, samples, screening, claims=claims)
+    once_more = partial(setup.attempt, job, screening, progress=partial(_told_apart, setup.progress))
+    return _confirmed_if_met(setup.evidence, measured, earlier, once_more)
 
 
 def _confirmed_if_met(

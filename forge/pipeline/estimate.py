@@ -4,20 +4,17 @@ An estimate is recorded as such and decides nothing. It tells an author whether 
 """
 
 import math
-import random
 from dataclasses import dataclass, replace
 
-from forge.domain.device import Ceilings
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.errors import EnvironmentUnfit
-from forge.executor import Executor
 from forge.lab.finding import Failed
-from forge.lab.job import Incumbent, Progress
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
+from forge.lab.timing.screening import NO_CONTENDERS
 from forge.lab.timing.statistics import pair_ratios, summarise
-from forge.pipeline.job import RecordedCandidate, job_of, simulated
+from forge.pipeline.job import job_of, simulated
 from forge.pipeline.samples import Samples
-from forge.sandbox.reply import ArtifactFile
+from forge.pipeline.timing_setup import TimingSetup
 
 QUICK_PAIRS, QUICK_ROUNDS, QUICK_REPLAY_ROUNDS = 2, 4, 10
 """Number of process pairs and rounds of an estimate. Starting processes takes most of its time, and two pairs show
@@ -46,17 +43,9 @@ class Estimated:
     left_out: tuple[str, ...]
 
 
-def estimate(
-    evidence: RecordedCandidate,
-    executor: Executor,
-    artifact: tuple[ArtifactFile, ...],
-    *,
-    incumbent: Incumbent | None,
-    ceilings: Ceilings | None,
-    rng: random.Random,
-    progress: Progress,
-) -> Estimated | Failed:
+def estimate(setup: TimingSetup) -> Estimated | Failed:
     """Time the candidate for a few seconds; raise EnvironmentUnfit if this machine's times would mean nothing."""
+    evidence = setup.evidence
     if simulated(evidence):
         raise EnvironmentUnfit(
             f"{evidence.task.language} for {evidence.task.target.gpu!r} runs in an interpreter on this machine: "
@@ -72,7 +61,7 @@ def estimate(
     }
     job = job_of(evidence)
     job = replace(job, policy=job.policy.model_copy(update=quick))
-    attempt = executor.measure(job, artifact, incumbent, (), ceilings=ceilings, rng=rng, progress=progress)
+    attempt = setup.attempt(job, NO_CONTENDERS, progress=setup.progress)
     if isinstance(attempt, Failed):
         return attempt
     samples = Samples.of(attempt)

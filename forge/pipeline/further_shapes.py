@@ -4,19 +4,16 @@ Each shape is timed by itself, in process pairs of its own, beside its own basel
 there keeps the kernel from being promoted for that shape alone; a wrong answer refuses the candidate.
 """
 
-import random
 from dataclasses import replace
 from functools import partial
 
-from forge.domain.device import Ceilings
 from forge.domain.digest import digest_of, sha256
 from forge.domain.tensors import Shape, shape_text
 from forge.domain.verdict import UNDECIDED, Reason
 from forge.errors import EnvironmentUnfit
 from forge.events import ShapeTimed
-from forge.executor import Executor
 from forge.lab.finding import Failed
-from forge.lab.job import Incumbent, Progress
+from forge.lab.job import Progress
 from forge.pipeline.benchmark import Errored, measure, measured_beside, meets_the_rule
 from forge.pipeline.beside_contenders import beside_contenders
 from forge.pipeline.early_stop import Stopped
@@ -24,8 +21,8 @@ from forge.pipeline.job import RecordedCandidate, job_of
 from forge.pipeline.outcome import Outcome, detail_of
 from forge.pipeline.promotion_rule import baseline_used, decide
 from forge.pipeline.samples import Taken, render_samples
+from forge.pipeline.timing_setup import TimingSetup
 from forge.pipeline.timings import Measured, MeasuredShape, workload_timing
-from forge.sandbox.reply import ArtifactFile
 
 _NOISE = "the noise on this machine is larger than the work measured at this shape"
 
@@ -35,37 +32,16 @@ def at_shape(evidence: RecordedCandidate, shape: Shape) -> RecordedCandidate:
     return replace(evidence, task=evidence.task.model_copy(update={"shape": shape, "further_shapes": ()}))
 
 
-def measure_shapes(
-    evidence: RecordedCandidate,
-    executor: Executor,
-    artifact: tuple[ArtifactFile, ...],
-    *,
-    incumbent: Incumbent | None,
-    ceilings: Ceilings | None,
-    earlier: Taken | None,
-    rng: random.Random,
-    progress: Progress,
-) -> Measured | Failed | Errored | Stopped:
+def measure_shapes(setup: TimingSetup, earlier: Taken | None) -> Measured | Failed | Errored | Stopped:
     """Time the candidate as `measure` does; if it meets the rule, time it at each further shape of its task, too."""
-    take = partial(
-        _measured_at, executor=executor, artifact=artifact, incumbent=incumbent, ceilings=ceilings, rng=rng
-    )
-    measured = measure(
-        evidence,
-        executor,
-        artifact,
-        incumbent=incumbent,
-        ceilings=ceilings,
-        earlier=earlier,
-        rng=rng,
-        progress=progress,
-    )
-    if not (isinstance(measured, Measured) and meets_the_rule(evidence, measured)):
+    measured = measure(setup, earlier)
+    if not (isinstance(measured, Measured) and meets_the_rule(setup.evidence, measured)):
         return measured
     further: list[MeasuredShape] = []
-    for shape in evidence.task.further_shapes:
+    for shape in setup.evidence.task.further_shapes:
+        at, told = at_shape(setup.evidence, shape), partial(_told_at, setup.progress, shape)
         try:
-            one = take(at_shape(evidence, shape), progress=partial(_told_at, progress, shape))
+            one = _measured_at(replace(setup, evidence=at, progress=told))
         except (EnvironmentUnfit, OSError) as error:
             return Errored(detail_of(error))
         if isinstance(one.measured, Failed) and one.measured.reason.code not in UNDECIDED:
@@ -80,34 +56,25 @@ def _refused_at(shape: Shape, failed: Failed) -> Failed:
     return replace(failed, reason=Reason(code=failed.reason.code, message=message[:2000]))
 
 
-def _measured_at(
-    at: RecordedCandidate,
-    *,
-    executor: Executor,
-    artifact: tuple[ArtifactFile, ...],
-    incumbent: Incumbent | None,
-    ceilings: Ceilings | None,
-    rng: random.Random,
-    progress: Progress,
-) -> MeasuredShape:
-    """Time the candidate at the shape of `at`'s task."""
-    job = job_of(at)
-    files = executor.artifact_at(job, artifact, progress=progress)
+def _measured_at(setup: TimingSetup) -> MeasuredShape:
+    """Time the candidate at a further shape, that of the setup's task, with launch plans for it."""
+    job, shape, incumbent = job_of(setup.evidence), setup.evidence.task.shape, setup.incumbent
+    files = setup.executor.artifact_at(job, setup.artifact, progress=setup.progress)
     if isinstance(files, Failed):
-        return MeasuredShape(at.task.shape, files)
-    beside = incumbent
+        return MeasuredShape(shape, files)
     if incumbent is not None:
         rival = replace(job, files=incumbent.files, entry_point=incumbent.entry_point)
-        kept = executor.artifact_at(rival, incumbent.artifact, progress=progress)
+        kept = setup.executor.artifact_at(rival, incumbent.artifact, progress=setup.progress)
         if isinstance(kept, Failed):
             message = f"the promoted kernel can't be timed at this shape: {kept.reason.message}"
             reason = Reason(code="INFRASTRUCTURE", message=message[:2000])
-            return MeasuredShape(at.task.shape, replace(kept, reason=reason))
-        beside = replace(incumbent, artifact=kept)
-    take = partial(measured_beside, at, executor, files, beside, {}, ceilings=ceilings, rng=rng, progress=progress)
-    timed = beside_contenders(executor.screen(job, progress=progress), None, take, progress=progress)
+            return MeasuredShape(shape, replace(kept, reason=reason))
+        incumbent = replace(incumbent, artifact=kept)
+    take = partial(measured_beside, replace(setup, artifact=files, incumbent=incumbent), claims={})
+    screening = setup.executor.screen(job, progress=setup.progress)
+    timed = beside_contenders(screening, None, take, progress=setup.progress)
     assert not isinstance(timed, Stopped), "a further shape is measured in full"
-    return MeasuredShape(at.task.shape, timed, files)
+    return MeasuredShape(shape, timed, files)
 
 
 def _told_at(progress: Progress, shape: Shape, step: str) -> None:

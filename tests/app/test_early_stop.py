@@ -22,6 +22,7 @@ from forge.ledger.audit.history import audit
 from forge.pipeline import claims
 from forge.pipeline.early_stop import Stopped, conclude_stopped
 from forge.pipeline.further_shapes import measure_shapes
+from forge.pipeline.timing_setup import TimingSetup
 from forge.pipeline.timings import Measured
 from tests.app.prepared import gathered, samples, submitted, verified
 from tests.app.test_measure_shapes import ScriptedExecutor
@@ -51,14 +52,16 @@ def measured(workspace: Workspace, candidate_ns: float) -> Any:
     import random
 
     return measure_shapes(
-        gathered(workspace, "last"),
-        PairByPair(candidate_ns),  # type: ignore[arg-type]  # a test's: what isn't asked here is left out
-        (),
-        incumbent=None,
-        ceilings=None,
-        earlier=None,
-        rng=random.Random(1),
-        progress=lambda _: None,
+        TimingSetup(
+            evidence=gathered(workspace, "last"),
+            executor=PairByPair(candidate_ns),  # type: ignore[arg-type]  # a test's: what isn't asked here is left out
+            artifact=(),
+            incumbent=None,
+            ceilings=None,
+            rng=random.Random(1),
+            progress=lambda _: None,
+        ),
+        None,
     )
 
 

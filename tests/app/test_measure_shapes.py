@@ -19,6 +19,7 @@ from forge.lab.timing.screening import NO_CONTENDERS
 from forge.pipeline.benchmark import Errored
 from forge.pipeline.further_shapes import at_shape, measure_shapes
 from forge.pipeline.job import RecordedCandidate, build_job_of
+from forge.pipeline.timing_setup import TimingSetup
 from forge.pipeline.timings import Measured
 from tests.app.prepared import gathered, samples, submitted
 from tests.cli.asking import copied
@@ -84,14 +85,16 @@ def evidence(tmp_path_factory: pytest.TempPathFactory, open_workspace: Path) -> 
 
 def timed(evidence: RecordedCandidate, executor: ScriptedExecutor, incumbent: Incumbent | None = None) -> object:
     return measure_shapes(
-        evidence,
-        executor,  # type: ignore[arg-type]  # a test's: what isn't asked here is left out
-        (),
-        incumbent=incumbent,
-        ceilings=None,
-        earlier=None,
-        rng=random.Random(1),
-        progress=lambda _: None,
+        TimingSetup(
+            evidence=evidence,
+            executor=executor,  # type: ignore[arg-type]  # a test's: what isn't asked here is left out
+            artifact=(),
+            incumbent=incumbent,
+            ceilings=None,
+            rng=random.Random(1),
+            progress=lambda _: None,
+        ),
+        None,
     )
 
 
@@ -151,14 +154,16 @@ def test_a_real_candidate_is_timed_at_another_shape_of_its_task(tmp_path: Path, 
         executor = executor_of(workspace)
         at = replace(at_shape(found, shape(4)), isolation=executor.site(workspace.policy).isolation)
         timing = measure_shapes(
-            at,
-            executor,
-            executor.examine_build(build_job_of(at), progress=lambda _: None).artifact,
-            incumbent=None,
-            ceilings=None,
-            earlier=None,
-            rng=random.Random(1),
-            progress=lambda _: None,
+            TimingSetup(
+                evidence=at,
+                executor=executor,
+                artifact=executor.examine_build(build_job_of(at), progress=lambda _: None).artifact,
+                incumbent=None,
+                ceilings=None,
+                rng=random.Random(1),
+                progress=lambda _: None,
+            ),
+            None,
         )
     assert isinstance(timing, Measured), timing
     residence = timing.samples.residence
