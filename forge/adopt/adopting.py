@@ -14,7 +14,15 @@ from forge.adopt.plan_function import prepare_launcher
 from forge.adopt.ranks import is_one_of_several, require_same_generation
 from forge.adopt.reference import load_reference, require_signature
 from forge.adopt.refusal import WhyNot
-from forge.adopt.settings import Mode, Settings, checked_settings, require_fit
+from forge.adopt.settings import (
+    Mode,
+    Settings,
+    checked,
+    fallbacks,
+    require_fit,
+    require_trust,
+    wanted_operations,
+)
 from forge.adopt.shadow import write_doubt
 from forge.adopt.tally import REPORT_VERSION, Report, Tally
 from forge.errors import BlobCorrupt, EnvironmentUnfit, UsageError
@@ -270,19 +278,25 @@ def adopt(
     """
     require_fit()
     opened = Registry.open(registry, key=key)
-    settings = checked_settings(
-        opened,
-        ops=ops,
-        trust=trust,
-        fallback=fallback,
+    require_trust(trust)
+    names = wanted_operations(opened, ops)
+    settings = Settings(
+        root=opened.root,
+        ops=names,
+        fallback=fallbacks(fallback, names),
         backends=backends,
         mode=mode,
         strict=strict,
         shadow=shadow,
         refresh_s=refresh_s,
         policy=policy,
-        doubts=doubts,
+        doubts=None if doubts is None else os.fspath(doubts),
     )
+    return _only_handle(opened, checked(settings))
+
+
+def _only_handle(registry: Registry, settings: Settings) -> Adopted:
+    """Return this process's handle for these settings; raise UsageError if another one is open."""
     with _opening[0]:
         if _open and _open[0].forked:
             _open[0].close()
@@ -293,8 +307,8 @@ def adopt(
                 f"{_open[0].settings.root!r} is adopted in this process already, with other settings or another "
                 "registry: close that handle first"
             )
-        require_same_generation(opened.generation)
-        adopted = Adopted(opened, settings)
+        require_same_generation(registry.generation)
+        adopted = Adopted(registry, settings)
         try:
             adopted.register()
         except BaseException:

@@ -46,7 +46,7 @@ class CallDecision(NamedTuple):
 class Decider:
     """Judges and loads what one registry offers. Loaded code is kept, by digest and device."""
 
-    def __init__(self, registry: "Registry", backends: tuple[Backend, ...], policy: Policy, tally: Tally) -> None:
+    def __init__(self, registry: "Registry", backends: Sequence[Backend], policy: Policy, tally: Tally) -> None:
         self._registry, self._backends, self._policy, self._tally = registry, backends, policy, tally
         self.withdrawn: dict[str, WhyNot] = {}
         """Kernels that no longer run in this process: they gave a wrong answer, or raised an exception."""

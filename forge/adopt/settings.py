@@ -1,6 +1,5 @@
 """What the caller of `adopt` asks for, checked before anything is registered."""
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Literal, NamedTuple, get_args
 
@@ -28,7 +27,7 @@ class Settings(NamedTuple):
     root: str
     ops: tuple[str, ...]
     fallback: Mapping[str, Function]
-    backends: tuple[Backend, ...]
+    backends: Sequence[Backend]
     mode: Mode
     strict: bool
     shadow: float
@@ -56,25 +55,16 @@ def require_fit() -> None:
         raise UsageError("adopt was called in a child that was forked after CUDA began: start it by spawn instead")
 
 
-def checked_settings(
-    registry: Registry,
-    *,
-    ops: Sequence[str] | None,
-    trust: str,
-    fallback: str | Mapping[str, Function],
-    backends: Sequence[Backend],
-    mode: Mode,
-    strict: bool,
-    shadow: float,
-    refresh_s: float,
-    policy: Policy,
-    doubts: str | os.PathLike[str] | None,
-) -> Settings:
-    """Return what was asked for; raise UsageError for what makes no sense, UnknownName for an unknown operation."""
+def require_trust(trust: str) -> None:
+    """Raise UsageError unless the caller lets promoted code run in this process."""
     if trust != "promoted":
         raise UsageError(f'bad trust {trust!r:.100}: say trust="promoted" to run promoted code in this process')
-    if isinstance(ops, str) or not isinstance(policy, Policy) or type(strict) is not bool:
-        raise UsageError("bad ops, policy or strict: expected a list of names, a Policy, and True or False")
+
+
+def wanted_operations(registry: Registry, ops: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the operations to adopt, by default all that the registry describes; raise UsageError or UnknownName."""
+    if isinstance(ops, str):
+        raise UsageError(f"bad ops {ops!r:.100}: expected a list of names")
     known = registry.operations
     if not known:
         registry.read_operation("")  # says that nothing is described
@@ -84,38 +74,30 @@ def checked_settings(
             raise UnknownName("operation", str(name), sorted(known))
     if not names:
         raise UsageError("no operation to adopt: expected at least one name in ops")
-    _require_known(backends, mode)
-    _require_within(shadow, refresh_s)
-    return Settings(
-        root=registry.root,
-        ops=names,
-        fallback=_fallbacks(fallback, names),
-        backends=tuple(one for one in BACKENDS if one in backends),
-        mode=mode,
-        strict=strict,
-        shadow=float(shadow),
-        refresh_s=float(refresh_s),
-        policy=policy,
-        doubts=None if doubts is None else os.fspath(doubts),
-    )
+    return names
 
 
-def _require_known(backends: Sequence[Backend], mode: Mode) -> None:
+def checked(settings: Settings) -> Settings:
+    """Return the settings in their plain form; raise UsageError for a value that makes no sense."""
+    if not isinstance(settings.policy, Policy):
+        raise UsageError(f"bad policy {settings.policy!r:.100}: expected a forge.lookup.Policy")
+    if type(settings.strict) is not bool:
+        raise UsageError(f"bad strict {settings.strict!r:.100}: expected True or False")
+    backends, shadow, refresh_s = settings.backends, settings.shadow, settings.refresh_s
     if not backends or isinstance(backends, str) or not set(backends) <= set(BACKENDS):
         raise UsageError(f"bad backends {backends!r:.100}: expected some of {', '.join(BACKENDS)}")
-    if mode not in MODES:
-        raise UsageError(f"bad mode {mode!r:.100}: expected one of {', '.join(MODES)}")
-
-
-def _require_within(shadow: float, refresh_s: float) -> None:
+    if settings.mode not in MODES:
+        raise UsageError(f"bad mode {settings.mode!r:.100}: expected one of {', '.join(MODES)}")
     if not (isinstance(shadow, int | float) and (shadow == 0 or LEAST_SHADOW <= shadow <= 1)):
         raise UsageError(f"bad shadow {shadow!r:.100}: expected 0, or a share of calls from {LEAST_SHADOW} to 1")
     if not (isinstance(refresh_s, int | float) and 0 <= refresh_s <= LONGEST_REFRESH_S):
         raise UsageError(f"bad refresh_s {refresh_s!r:.100}: expected 0 to {LONGEST_REFRESH_S} seconds")
+    in_order = tuple(one for one in BACKENDS if one in backends)
+    return settings._replace(backends=in_order, shadow=float(shadow), refresh_s=float(refresh_s))
 
 
-def _fallbacks(given: str | Mapping[str, Function], names: Sequence[str]) -> Mapping[str, Function]:
-    """Return the caller's functions by operation; none for `eager`."""
+def fallbacks(given: str | Mapping[str, Function], names: Sequence[str]) -> Mapping[str, Function]:
+    """Return the caller's functions by operation, none for `eager`; raise UsageError or UnknownName."""
     if given == "eager":
         return {}
     if not isinstance(given, Mapping):

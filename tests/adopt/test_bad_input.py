@@ -114,8 +114,8 @@ def test_an_unknown_operation_has_the_nearest_names(registry):
         ({"fallback": {"rmsnorm": 3}}, "expected a function of x, weight, eps"),
         ({"fallback": {"rmsnorm": lambda x: x}}, "can't be called with 3 arguments"),
         ({"fallback": {"rmsnorm": divmod}}, "can't be called with 3 arguments"),
-        ({"policy": None}, "bad ops, policy or strict"),
-        ({"strict": 1}, "bad ops, policy or strict"),
+        ({"policy": None}, "bad policy None: expected a forge.lookup.Policy"),
+        ({"strict": 1}, "bad strict 1: expected True or False"),
     ],
 )
 def test_settings_that_make_no_sense(registry, change, match):
