@@ -13,6 +13,7 @@ from forge.events import PromptRendered
 from forge.events.plan import Triage
 from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source
+from forge.operations.operation import Operation
 from forge.pipeline.asked_values import bounds_of, own_terms, values_of
 from forge.pipeline.budget import DEFAULT_TOKENS, Told, fit, tokens_of
 from forge.pipeline.fence import fenced
@@ -86,26 +87,7 @@ def _variables(
     prior = bottleneck(triage) if triage else None
     return {
         "task": {**task.model_dump(mode="json"), "domain": list(task.domain.conditions) if task.domain else []},
-        "operation": {
-            "name": operation.name,
-            "summary": operation.summary,
-            "signature": operation.signature,
-            "numerics": operation.numerics,
-            "specials": operation.specials,
-            "masks": operation.masks,
-            "layouts": list(operation.layouts),
-            "bytes_moved": least_traffic(task),
-            "flops": operation.flops(task.shape),
-            "operands": [_operand(spec, task) | {"values": values_of(operation, spec)} for spec in operation.inputs],
-            "results": [_operand(spec, task) for spec in operation.outputs],
-            "updates": list(operation.updates),
-            "returned": [spec.name for spec in operation.returned],
-            "own": is_own(operation.name),
-            "terms": own_terms(task, operation),
-            "wide": operation.own is None or operation.own.contract.wide,
-            "bounds": bounds_of(task, operation, policy),
-            "axes": list(operation.axes),
-        },
+        "operation": _operation_variables(task, operation, policy),
         "task_id": task.task_id,
         "further": list(task.further_shapes),
         "hardware": described(PROCESSORS[task.target.gpu], task.dtype),
@@ -129,6 +111,30 @@ def _variables(
         "launch_us": LAUNCH_US,
         "starter": fenced(starter_kernel(operation, language), "python"),
         "budget_tokens": budget_tokens,
+    }
+
+
+def _operation_variables(task: Task, operation: Operation, policy: Policy) -> dict[str, object]:
+    """Return what the template shows of the operation at the task's shape."""
+    return {
+        "name": operation.name,
+        "summary": operation.summary,
+        "signature": operation.signature,
+        "numerics": operation.numerics,
+        "specials": operation.specials,
+        "masks": operation.masks,
+        "layouts": list(operation.layouts),
+        "bytes_moved": least_traffic(task),
+        "flops": operation.flops(task.shape),
+        "operands": [_operand(spec, task) | {"values": values_of(operation, spec)} for spec in operation.inputs],
+        "results": [_operand(spec, task) for spec in operation.outputs],
+        "updates": list(operation.updates),
+        "returned": [spec.name for spec in operation.returned],
+        "own": is_own(operation.name),
+        "terms": own_terms(task, operation),
+        "wide": operation.own is None or operation.own.contract.wide,
+        "bounds": bounds_of(task, operation, policy),
+        "axes": list(operation.axes),
     }
 
 

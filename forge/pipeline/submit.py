@@ -78,31 +78,40 @@ def submit(
         language=task.language,
         entry_point=parsed.entry_point or default_entry(files["kernel.py"], task),
     )
-    digest = candidate.sha256
-    events: list[Event] = [
-        CandidateSubmitted(
-            run_id=run_id,
-            task_id=task.task_id,
-            candidate=digest,
-            files=candidate,
-            author=parsed.author or author,
-            parents=parsed.parents,
-            hypothesis=parsed.hypothesis,
-            layer=parsed.layer_changed,
-            axis=parsed.axis,
-            normalised_sha256=normalised_sha256(
-                files["kernel.py"].decode(), metadata=parsed, entry_point=candidate.entry_point
-            ),
-        )
-    ]
-    earlier_seq = judged_before(digest)
+    submitted = _submitted(
+        candidate, parsed, files["kernel.py"], task=task, run_id=run_id, author=parsed.author or author
+    )
+    events: list[Event] = [submitted]
+    earlier_seq = judged_before(candidate.sha256)
     if earlier_seq is not None:
         events.append(
-            CandidateDuplicated(run_id=run_id, task_id=task.task_id, candidate=digest, earlier_seq=earlier_seq)
+            CandidateDuplicated(
+                run_id=run_id, task_id=task.task_id, candidate=candidate.sha256, earlier_seq=earlier_seq
+            )
         )
-    events += _claims(parsed, task=task, run_id=run_id, candidate=digest, claimant=parsed.author or author)
+    events += _claims(parsed, task=task, run_id=run_id, candidate=candidate.sha256, claimant=submitted.author)
     stored = {f"candidate/{name}": files[name] for name in REQUIRED_FILES}
     return Outcome(events=tuple(events), files=stored, blobs=tuple(files[name] for name in REQUIRED_FILES))
+
+
+def _submitted(
+    candidate: Candidate, parsed: Metadata, untrusted_kernel: bytes, *, task: Task, run_id: str, author: str
+) -> CandidateSubmitted:
+    """Return the event of an accepted candidate, with what its metadata says of where it comes from."""
+    return CandidateSubmitted(
+        run_id=run_id,
+        task_id=task.task_id,
+        candidate=candidate.sha256,
+        files=candidate,
+        author=author,
+        parents=parsed.parents,
+        hypothesis=parsed.hypothesis,
+        layer=parsed.layer_changed,
+        axis=parsed.axis,
+        normalised_sha256=normalised_sha256(
+            untrusted_kernel.decode(), metadata=parsed, entry_point=candidate.entry_point
+        ),
+    )
 
 
 def _claims(parsed: Metadata, *, task: Task, run_id: str, candidate: Digest, claimant: str) -> list[ClaimRecorded]:
