@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import NamedTuple
 
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, find_home
 from forge.app.lookup_document import lookup_document
@@ -44,31 +45,32 @@ def _axes_of(op: str, shape: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((BATCH, *named)))
 
 
-def look_up(
-    home: Path | None,
-    *,
-    op: str,
-    gpu: str,
-    dtype: str,
-    shape: str,
-    policy: Policy,
-    language: str | None = None,
-    key: str | None = None,
-) -> Data:
+class UntrustedSlot(NamedTuple):
+    """What a kernel is looked up for, as the caller wrote it."""
+
+    op: str
+    gpu: str
+    dtype: str
+    shape: str
+    """Sizes by axis, such as `batch=16,hidden_size=4096`."""
+    language: str | None = None
+
+
+def look_up(home: Path | None, untrusted: UntrustedSlot, *, policy: Policy, key: str | None = None) -> Data:
     """Return what the published registry answers, once every decision in its ledger is published.
 
     If `key` is given, that key must vouch for the registry. Raises BlobCorrupt if the kernel's source isn't the one
     that was promoted.
     """
-    op = _operation_named(op, home)
-    sizes = parse_shape(shape, _axes_of(op, shape))
-    target = find_target(gpu)
+    op = _operation_named(untrusted.op, home)
+    sizes = parse_shape(untrusted.shape, _axes_of(op, untrusted.shape))
+    target = find_target(untrusted.gpu)
     workspace = find_home(home)
     registry = _published(workspace, key)
-    known = find_language(language).name if language is not None else None
-    slot = {"op": op, "gpu": target.gpu, "dtype": parse_dtype(dtype)}
+    language = find_language(untrusted.language).name if untrusted.language is not None else None
+    slot = {"op": op, "gpu": target.gpu, "dtype": parse_dtype(untrusted.dtype)}
     arch = PROCESSORS[target.gpu].arch
-    found = registry.lookup(**slot, shape=sizes, language=known, policy=policy.of_architecture(arch))
+    found = registry.lookup(**slot, shape=sizes, language=language, policy=policy.of_architecture(arch))
     if found.kernel is not None:
         _require_promoted(found.kernel)
     ran_on_gpu = target.gpu in registry.gpus if target.platform != "cpu" else None

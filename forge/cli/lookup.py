@@ -59,7 +59,7 @@ def lookup(
 
     Example: forge lookup --op fused_add_rmsnorm --gpu cpu --dtype fp32 --shape batch=16,hidden_size=4096
     """
-    from forge.app.lookup_answer import look_up
+    from forge.app.lookup_answer import UntrustedSlot, look_up
     from forge.lookup import Policy
 
     policy = Policy(
@@ -71,7 +71,7 @@ def lookup(
         evidence="replicated" if replicated else "provisional",
         regime="resident" if resident else "cold",
     )
-    answer = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, language=language, policy=policy, key=key)
+    answer = look_up(home, UntrustedSlot(op, gpu, dtype, shape, language), policy=policy, key=key)
     if as_json:
         emit_json(answer)
     else:

@@ -134,12 +134,10 @@ async def counterexample(call: Asking, asked: forms.RunForm) -> Fitted:
 async def kernel_lookup(call: Asking, asked: forms.LookupForm) -> Fitted:
     """Find a promoted kernel for an operation, processor, dtype and shape."""
     from forge.app.desk import answers
+    from forge.app.lookup_answer import UntrustedSlot
 
-    found = await call.read(
-        lambda view: answers.lookup(
-            view, op=asked.op, gpu=asked.gpu, dtype=asked.dtype, shape=asked.shape, nearest=asked.nearest
-        )
-    )
+    slot = UntrustedSlot(asked.op, asked.gpu, asked.dtype, asked.shape)
+    found = await call.read(lambda view: answers.lookup(view, slot, nearest=asked.nearest))
     return fitted(found, whole_at=f"forge://kernel/{found['kernel_id']}" if found["kernel_id"] else None)
 
 

@@ -14,7 +14,7 @@ from forge.app.desk.session_figures import told_summary
 from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.lesson import described, lessons
-from forge.app.lookup_answer import look_up
+from forge.app.lookup_answer import UntrustedSlot, look_up
 from forge.app.notes import gather
 from forge.app.recommend import recommend
 from forge.app.sessions import finding, report
@@ -80,21 +80,10 @@ def requests(view: View) -> Data:
     return {"items": items, "next": None, "seq": view.head.seq}
 
 
-def lookup(
-    view: View,
-    *,
-    op: str,
-    gpu: str,
-    dtype: str,
-    shape: str,
-    language: str | None = None,
-    nearest: bool = False,
-    deprecated: bool = False,
-) -> Data:
+def lookup(view: View, untrusted: UntrustedSlot, *, nearest: bool = False, deprecated: bool = False) -> Data:
     """Return the kernel that the published registry answers with, and why it doesn't return others."""
     policy = Policy(shape="nearest" if nearest else "between", deprecated=deprecated)
-    home = view.workspace.home
-    found = look_up(home, op=op, gpu=gpu, dtype=dtype, shape=shape, policy=policy, language=language)
+    found = look_up(view.workspace.home, untrusted, policy=policy)
     return {name: value for name, value in found.items() if name != "source"}
 
 

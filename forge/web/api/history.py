@@ -8,6 +8,7 @@ from starlette.responses import Response
 from forge.app.audit.answer import Filter
 from forge.app.desk import answers as found
 from forge.app.desk import history
+from forge.app.lookup_answer import UntrustedSlot
 from forge.web import asked as questions
 from forge.web import schemas
 from forge.web.answering import answered
@@ -26,7 +27,10 @@ async def requests(request: Request) -> Response:
 @part.get("/lookup", responses=answers(schemas.Lookup), tags=["kernels"])
 async def lookup(request: Request, asked: Annotated[questions.LookupQuery, Query()]) -> Response:
     """Ask the published registry for a kernel."""
-    return await answered(request, lambda view, _: found.lookup(view, **asked.model_dump()))
+    slot = UntrustedSlot(asked.op, asked.gpu, asked.dtype, asked.shape, asked.language)
+    return await answered(
+        request, lambda view, _: found.lookup(view, slot, nearest=asked.nearest, deprecated=asked.deprecated)
+    )
 
 
 @part.get("/recommendation", responses=answers(schemas.AnswerForm), tags=["kernels"])
