@@ -4,10 +4,10 @@
     python benchmarks/decisions.py --runs 100 --workers 4 --road refused
 
 Each decision is one run that was submitted before, in a workspace that grows. Workers send its jobs to a machine that
-answers at once (`answers_at_once.py`), over a script in place of ssh, as they do with places of a cluster. What is
-measured is the head alone: sending, checking, recording, sealing and publishing. By the road `timed` a candidate is
-verified, timed and found too slow; by `refused` it is refused when it is verified; by `promote` everything but the
-decision is recorded before, and one in each family is promoted.
+answers at once (`tests/executor/at_once.py`), over a script in place of ssh, as they do with places of a cluster.
+What is measured is the head alone: sending, checking, recording, sealing and publishing. By the road `timed` a
+candidate is verified, timed and found too slow; by `refused` it is refused when it is verified; by `promote`
+everything but the decision is recorded before, and one in each family is promoted.
 
 The rate is that between the first decision and the last, so that the start of the workers isn't in it.
 """
@@ -31,6 +31,7 @@ from tests.app.prepared import benchmarked_run
 from tests.cli.asking import HONEST, QUICK_POLICY, ask, copied, create_task
 
 ROOT = Path(__file__).parents[1]
+AT_ONCE = ROOT / "tests" / "executor" / "at_once.py"
 ROADS = ("timed", "refused", "promote")
 
 
@@ -42,7 +43,7 @@ def prepare(home: Path, road: str, number: int, task_id: str) -> None:
     else:
         ask("run", "open", task_id, "--home", home)
         folder = copied(HONEST, home.parent / f"candidate_{number}")
-        word = "refuse" if road == "refused" else "accept"
+        word = "refuse" if road == "refused" else "slow"
         (folder / "kernel.py").write_text(f"{(HONEST / 'kernel.py').read_text()}\n# {word} {number}\n")
         with Workspace.open(home) as workspace:
             submit(workspace, workspace.find_run("last"), folder, author="a benchmark")
@@ -54,7 +55,7 @@ def answering_at_once(folder: Path) -> dict[str, str]:
     """Return an environment in which ssh leads to the machine that answers at once."""
     folder.mkdir()
     script = folder / "ssh"
-    script.write_text(f"#!/bin/sh\nexec {sys.executable} {ROOT / 'benchmarks' / 'answers_at_once.py'} work answer\n")
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} {AT_ONCE} work answer\n")
     script.chmod(0o755)
     return {**os.environ, "PATH": f"{folder}{os.pathsep}{os.environ['PATH']}"}
 

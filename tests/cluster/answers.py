@@ -12,6 +12,7 @@ from forge.executor.remote.answering import Answering, hello
 from forge.executor.remote.frames import packed
 from forge.lab.examine import Examination
 from forge.lab.job import Job, Progress
+from tests.executor.at_once import AtOnce
 
 
 class Garbage:
@@ -57,3 +58,11 @@ class OnlyWalls(NodeWorker):
     def __init__(self, device: str | None) -> None:
         super().__init__(device)
         self._answering = Answering(_AsksNothingOfSources(Path(tempfile.gettempdir()) / "forge-measuring.lock"))
+
+
+class AtOnceWorker(NodeWorker):
+    """Forge's own worker on a machine that answers every job at once."""
+
+    def __init__(self, device: str | None) -> None:
+        super().__init__(device)
+        self._answering = Answering(AtOnce(Path(tempfile.gettempdir()) / "forge-measuring.lock"))
