@@ -37,7 +37,7 @@ from forge.domain.field_docstrings import class_body, docstrings_of
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
-from forge.ledger.actors import MAY_WRITE
+from forge.ledger.actor_classes import MAY_WRITE
 from forge.ledger.audit.referenced_blobs import STORED_FIELDS
 from forge.operations import OPERATIONS, reference_source
 from forge.operations.operation import Operation

@@ -23,8 +23,9 @@ from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.errors import ForgeError
 from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
 from forge.ledger.opening import TAIL_ROWS, check_connected
+from forge.ledger.plain_rows import PlainEvent, plain_event, plain_events
 from forge.ledger.signatures.keyring import Keyring
-from forge.ledger.statements import SELECT_HEAD
+from forge.ledger.statements import LAST_CHARACTER, SELECT_HEAD, SELECT_STREAMS
 
 Data = dict[str, object]
 HISTORY_FILE, POINTER = "history.db", "current.json"
@@ -47,13 +48,21 @@ RUNS = """
 """
 TASKS = "SELECT payload FROM event WHERE type = 'TaskCreated' ORDER BY seq"
 EVENTS = "SELECT seq, recorded_at, type, stream, actor, event_hash FROM event ORDER BY seq DESC LIMIT ?"
+TASK_FIELDS = (
+    *("task_id", "op", "language", "target", "dtype", "shape", "further_shapes", "objective", "constraints"),
+    *("model_family", "minimum_speedup", "baseline", "baselines", "scalars", "reference_sha256", "inputs_sha256"),
+    *("tolerance_sha256", "held_out_sha256", "policy_sha256"),
+)
+"""Fields of a task in the order of its model. One with contenders or a domain is shown by the whole command."""
+CREATED = "SELECT seq FROM event WHERE stream = ? AND type = 'TaskCreated'"
+HAS_TYPE = "SELECT 1 FROM event WHERE type = ? LIMIT 1"
 ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
 ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
 
 
 @dataclass(frozen=True)
 class TablesAtHead:
-    """The tables of `history.db`, where an audit asks for them (`audit.tables`)."""
+    """The tables of `history.db`, where an audit asks for them (`tables`)."""
 
     connection: sqlite3.Connection
     file: Path
@@ -73,14 +82,32 @@ class AtHead:
     """The tables and the ledger of a workspace, at the same event."""
 
     def __init__(self, home: Path, history: sqlite3.Connection, ledger: sqlite3.Connection) -> None:
-        self._home = home
+        self.home = home
         self._history = history
         self._ledger = ledger
+        self._ledger_path = home / LEDGER_FILE
 
     @property
     def publication(self) -> TablesAtHead:
         """Return the history's tables as of the ledger's head, for an audit's queries."""
-        return TablesAtHead(self._history, self._home / REGISTRY_FOLDER / HISTORY_FILE)
+        return TablesAtHead(self._history, self.home / REGISTRY_FOLDER / HISTORY_FILE)
+
+    @property
+    def head_seq(self) -> int:
+        """Return the place of the newest event."""
+        return int(self._ledger.execute(SELECT_HEAD).fetchone()[0])
+
+    def events(self, *types: str) -> list[PlainEvent]:
+        """Return all events of some types, in order; raise LedgerCorrupt, or KeyError if models must read one."""
+        return plain_events(self._ledger, self._ledger_path, types)
+
+    def event(self, seq: int) -> PlainEvent:
+        """Return the event at a place; raise LedgerCorrupt, or KeyError if a model must read it."""
+        return plain_event(self._ledger, self._ledger_path, seq)
+
+    def has_type(self, *types: str) -> bool:
+        """Return whether there is an event of one of these types."""
+        return any(self._ledger.execute(HAS_TYPE, (name,)).fetchone() for name in types)
 
     def runs(self) -> list[Data]:
         """Return every run's summary, as `app.runs.run_summary` does, oldest first."""
@@ -89,14 +116,26 @@ class AtHead:
     def run(self, name: str) -> Data | None:
         """Return a run's summary with its report, by any of its names; None if the whole command must answer."""
         found = chosen_run(self.runs(), name)
-        return (
-            None if found is None else found | {"report": report_of(self._ledger, self._home, str(found["run_id"]))}
-        )
+        return None if found is None else found | {"report": report_of(self._ledger, self.home, str(found["run_id"]))}
 
     def tasks(self) -> list[Data]:
         """Return every task as it was recorded, oldest first; an older event may lack fields of a newer one."""
         created = [json.loads(payload) for (payload,) in self._ledger.execute(TASKS)]
         return [{"task_id": event["task_id"], **event["task"]} for event in created]
+
+    def task(self, name: str) -> Data | None:
+        """Return the task that an id or its unique beginning means; None if it means none or several."""
+        end = f"task:{name}{LAST_CHARACTER}"
+        found = [row[0] for row in self._ledger.execute(SELECT_STREAMS, (f"task:{name}", end))]
+        fitting = [one for one in found if one == f"task:{name}"] or found
+        row = self._ledger.execute(CREATED, (fitting[0],)).fetchone() if len(fitting) == 1 else None
+        if row is None:
+            return None
+        event = self.event(row[0]).event
+        task = {"task_id": event["task_id"], **event["task"]}
+        task["target"] = {name: task["target"][name] for name in ("platform", "gpu")}
+        ordered = {name: task[name] for name in TASK_FIELDS if name in task}
+        return ordered if ordered.keys() == task.keys() else None
 
     def kernels(self) -> list[Data]:
         """Return the registry's entries, as published."""

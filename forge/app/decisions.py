@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import get_args
 
-from forge.app.kernels import require_kernel
+from forge.app.known_kernel import require_kernel
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.errors import AlreadyDecided, ForgeError, IntegrityError, StorageFailed, UnknownName, UsageError

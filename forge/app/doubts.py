@@ -1,8 +1,4 @@
-"""Records doubts about kernels, as adopted programs report them, and says which of them aren't answered yet.
-
-A doubt decides nothing. It is answered by a later verification of the same candidate, by a person's word, or by the
-kernel's end.
-"""
+"""Records doubts about kernels, as adopted programs report them, and a person's word that dismisses one."""
 
 import math
 from pathlib import Path
@@ -10,30 +6,22 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from forge.app.audit.answer import Answer
-from forge.app.kernels import require_kernel
+from forge.app.known_kernel import require_kernel
+from forge.app.open_doubts import open_doubts
+from forge.app.plain_events import OfWorkspace
 from forge.app.promotions import find_promotion
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest
 from forge.domain.task import Name
 from forge.domain.tensors import Shape
 from forge.errors import AlreadyDecided, UsageError
-from forge.events import (
-    CandidateVerified,
-    HumanDecided,
-    KernelDeprecated,
-    KernelDoubted,
-    KernelPromoted,
-    KernelRevoked,
-    Recorded,
-)
+from forge.events import HumanDecided, KernelDoubted, KernelPromoted, Recorded
 
 Data = dict[str, object]
 REPORT_BYTES = 1 << 20
 """Largest report, in bytes. One of 64 operands has less than 20,000."""
 REASON_CHARACTERS = 1000
 """Longest reason that a person gives to dismiss a doubt, in characters. The same as for the reason of a decision."""
-COLUMNS = ("seq", "recorded_at", "kernel_id", "shape", "output", "excess", "reported_by")
 
 
 class DoubtReport(BaseModel):
@@ -88,7 +76,7 @@ def keep(workspace: Workspace, kernel_id: str, *, reason: str) -> Data:
     if not (reason.strip() and len(reason) <= REASON_CHARACTERS and reason.isprintable()):
         raise UsageError(f"bad reason {reason[:100]!r}: expected 1 to {REASON_CHARACTERS} printable characters")
     _promotion(workspace, kernel_id)
-    if not any(one.kernel_id == kernel_id for _, one in _open(workspace)):
+    if not any(one.event["kernel_id"] == kernel_id for one in open_doubts(OfWorkspace(workspace))):
         raise UsageError(f"no open doubt about {kernel_id!r}: expected a kernel of forge audit doubts")
     stream = f"doubt:{kernel_id}"
     event = HumanDecided(subject_stream=stream, subject=kernel_id, choice="keep", reason=reason)
@@ -100,50 +88,11 @@ def keep(workspace: Workspace, kernel_id: str, *, reason: str) -> Data:
     return {"seq": appended.first_seq, "kernel_id": kernel_id, "choice": "keep"}
 
 
-def doubts(workspace: Workspace) -> Answer:
-    """Return the doubts that neither a verification nor a person has answered."""
-    found = _open(workspace)
-    rows = []
-    for seq, event in found:
-        recorded = next(workspace.ledger.read(after_seq=seq - 1, limit=1))
-        sizes = ",".join(f"{axis}={size}" for axis, size in sorted(event.shape.items()))
-        row = (seq, recorded.recorded_at, event.kernel_id, sizes, event.output, event.excess, recorded.actor)
-        rows.append(row)
-    note = "A doubt was handed in by a program, and decides nothing: verify the candidate again, or answer it."
-    return Answer("Open doubts about kernels", COLUMNS, tuple(rows), notes=(note,))
-
-
 def _promotion(workspace: Workspace, kernel_id: str) -> Recorded[KernelPromoted]:
     """Return a kernel's promotion; raise UnknownName if there is no such kernel."""
     with workspace.publication.tables() as connection:
         require_kernel(connection, kernel_id)
     return find_promotion(workspace, kernel_id)
-
-
-def _open(workspace: Workspace) -> list[tuple[int, KernelDoubted]]:
-    """Return the doubts without an answer, by their events' numbers."""
-    if workspace.ledger.newest("KernelDoubted") is None:
-        return []
-    found: dict[int, KernelDoubted] = {}
-    candidates: dict[str, str] = {}
-    types = (
-        "CandidateVerified", "HumanDecided", "KernelDeprecated", "KernelDoubted", "KernelPromoted", "KernelRevoked",
-    )  # fmt: skip
-    for recorded in workspace.ledger.read(types=types):
-        match recorded.event:
-            case KernelPromoted(kernel_id=kernel_id, candidate=candidate):
-                candidates[kernel_id] = candidate
-            case KernelDoubted() as event:
-                found[recorded.seq] = event
-            case KernelRevoked(kernel_id=kernel_id) | KernelDeprecated(kernel_id=kernel_id):
-                found = {seq: one for seq, one in found.items() if one.kernel_id != kernel_id}
-            case HumanDecided(subject_stream=stream):
-                found = {seq: one for seq, one in found.items() if one.stream() != stream}
-            case CandidateVerified(candidate=candidate):
-                found = {seq: one for seq, one in found.items() if candidates.get(one.kernel_id) != candidate}
-            case _:
-                pass
-    return sorted(found.items())
 
 
 def _read(path: Path) -> bytes:

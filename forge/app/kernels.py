@@ -1,13 +1,12 @@
 """Answers questions about kernels from the projections, as plain data for a table or for JSON."""
 
-import difflib
 import sqlite3
 from collections.abc import Iterable
 
 import orjson
 
+from forge.app.known_kernel import require_kernel
 from forge.app.workspace import Workspace
-from forge.errors import UnknownName, UsageError
 from forge.events import (
     BenchmarkFailed,
     BenchmarkInvalidated,
@@ -47,17 +46,6 @@ def find_kernel(workspace: Workspace, kernel_id: str) -> Data:
         require_kernel(connection, kernel_id)
         entry: Data = orjson.loads(connection.execute(documents.ENTRY, (kernel_id,)).fetchone()[0])
     return entry
-
-
-def require_kernel(connection: sqlite3.Connection, kernel_id: str) -> None:
-    """Raise UnknownName, with the nearest names, unless there is such a kernel."""
-    if connection.execute("SELECT 1 FROM kernels WHERE kernel_id = ?", (kernel_id,)).fetchone() is not None:
-        return
-    known = [name for (name,) in connection.execute("SELECT kernel_id FROM kernels ORDER BY kernel_id")]
-    if not known:
-        raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
-    near = difflib.get_close_matches(kernel_id, known, n=UnknownName.NAMED, cutoff=0.5)
-    raise UnknownName("kernel", kernel_id, known, near=tuple(near), listed_by="forge kernel list")
 
 
 def kernel_history(workspace: Workspace, kernel_id: str) -> Data:

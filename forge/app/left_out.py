@@ -7,7 +7,7 @@ first. They leave out what rests on an event of such a machine.
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from forge.domain.environment import NODE_DIGITS
+from forge.domain.worker_name import NODE_DIGITS
 from forge.errors import UnknownName, UsageError
 from forge.events import EnvironmentCaptured
 from forge.ledger.store import Ledger
@@ -28,13 +28,6 @@ ROWS = {
     "WHERE candidate IN (SELECT candidate FROM main.benchmarks WHERE seq IN left_out))",
 }
 """Table -> its rows without the evidence that is left out."""
-
-
-def node_of(connection: sqlite3.Connection, ledger: Ledger, environment: str) -> str | None:
-    """Return the name of the node or machine behind an environment; None for one that isn't described."""
-    place = connection.execute("SELECT seq FROM environments WHERE env_sha256 = ?", (environment,)).fetchone()
-    described = None if place is None else next(ledger.read(after_seq=place[0] - 1, limit=1)).event
-    return described.environment.worker if isinstance(described, EnvironmentCaptured) else None
 
 
 def environments_of(ledger: Ledger, nodes: Sequence[str]) -> frozenset[str]:

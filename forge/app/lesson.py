@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from forge.app.lesson_list import described_of
+from forge.app.plain_events import plain
 from forge.app.workspace import Workspace
 from forge.domain.experiment import ENDS, Ended
 from forge.domain.task import Task
@@ -109,16 +111,7 @@ def find_lesson(workspace: Workspace, name: str) -> Lesson:
 
 def described(one: Lesson) -> Data:
     """Return a lesson as data for a table or for JSON."""
-    event, accepted = one.proposed.event, one.accepted
-    return {
-        **event.model_dump(mode="json"),
-        "state": "accepted" if accepted else "proposed",
-        "proposed_seq": one.proposed.seq,
-        "proposed_by": one.proposed.actor,
-        "accepted_seq": accepted.seq if accepted else None,
-        "accepted_by": accepted.event.by if accepted else None,
-        "playbook_sha256": accepted.event.after_sha256 if accepted else None,
-    }
+    return described_of(plain(one.proposed), None if one.accepted is None else plain(one.accepted))
 
 
 def _library(workspace: Workspace) -> tuple[Skill, ...]:

@@ -8,7 +8,7 @@ import os
 import re
 import secrets
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -16,6 +16,8 @@ import orjson
 from pydantic import ValidationError
 
 from forge.app.home import TOKEN_VARIABLE
+from forge.app.plain_events import OfWorkspace
+from forge.app.token_list import is_past, token_file, tokens_folder, tokens_of
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace, now
 from forge.domain.digest import Digest, Value, canonical, sha256
@@ -25,8 +27,6 @@ from forge.events.token import Scope
 from forge.ledger.durable import make_folder, write_durably
 
 Data = dict[str, object]
-TOKENS_FOLDER = "tokens"
-"""Folder of a workspace with one file for each token that was granted there."""
 PREFIX = "forge_"
 """Beginning of every token, so that scanners for secrets know it."""
 RANDOM_BYTES = 32
@@ -89,12 +89,12 @@ def grant_token(
     token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     digest = sha256(token.encode())
     granted = TokenGranted(name=name, scope=scope, token_sha256=digest, expires_at=expires_at)
-    folder = _folder(workspace.home)
+    folder = tokens_folder(workspace.home)
     make_folder(folder)
     folder.chmod(PRIVATE_FOLDER)
     workspace.append((granted,), run_id=granted.stream(), key=f"grant:{digest}")
     kept = _Kept(name=name, scope=scope, expires_at=expires_at)
-    write_durably(_file(workspace.home, digest), canonical(kept), mode=PRIVATE_FILE)
+    write_durably(token_file(workspace.home, digest), canonical(kept), mode=PRIVATE_FILE)
     return {"name": name, "scope": scope, "expires_at": expires_at, "token_sha256": digest, "token": token}
 
 
@@ -106,26 +106,13 @@ def revoke_token(workspace: Workspace, name: str) -> Data:
     digest = str(standing[name]["token_sha256"])
     revoked = TokenRevoked(name=name, token_sha256=digest)
     workspace.append((revoked,), run_id=revoked.stream(), key=f"revoke:{digest}")
-    _file(workspace.home, digest).unlink(missing_ok=True)
+    token_file(workspace.home, digest).unlink(missing_ok=True)
     return {**standing[name], "state": "revoked"}
 
 
 def all_tokens(workspace: Workspace) -> list[Data]:
     """Return every token that was granted, oldest first, and whether it is accepted here."""
-    found: dict[str, Data] = {}
-    for recorded in workspace.ledger.read(types=(TokenGranted.TYPE, TokenRevoked.TYPE)):
-        match recorded.event:
-            case TokenGranted() as granted:
-                state = "expired" if _is_past(granted.expires_at) else "accepted"
-                if not _file(workspace.home, granted.token_sha256).is_file():
-                    state = "not of this folder"
-                envelope = {"state": state, "granted_at": recorded.recorded_at, "granted_by": recorded.actor}
-                found[granted.token_sha256] = granted.model_dump(mode="json") | envelope
-            case TokenRevoked() as revoked:
-                found[revoked.token_sha256]["state"] = "revoked"
-            case _:
-                raise AssertionError(f"{recorded.event.TYPE} is about no token")
-    return list(found.values())
+    return tokens_of(OfWorkspace(workspace), now())
 
 
 def token_in_header(untrusted_header: str | None) -> str | None:
@@ -140,7 +127,7 @@ def token_in_header(untrusted_header: str | None) -> str | None:
 
 def has_tokens(home: Path) -> bool:
     """Return whether a token was granted here and not revoked."""
-    return any(_folder(home).glob("*.json"))
+    return any(tokens_folder(home).glob("*.json"))
 
 
 def find_caller(workspace: Workspace, untrusted_token: str) -> Caller | None:
@@ -164,7 +151,7 @@ def require_accepted(workspace: Workspace, caller: Caller) -> None:
 
 def _holder(workspace: Workspace, digest: Digest) -> Caller | None:
     """Return the holder of the token with this digest; None if it isn't accepted."""
-    path = _file(workspace.home, digest)
+    path = token_file(workspace.home, digest)
     try:
         content = read_regular(path, limit_bytes=FILE_LIMIT_BYTES)
         is_shared = bool(path.stat().st_mode & 0o077)
@@ -181,7 +168,7 @@ def _holder(workspace: Workspace, digest: Digest) -> Caller | None:
             hint=f"forge token revoke {kept.name}",
         )
     granted_only = workspace.ledger.stream_version(f"token:{digest}") == 1
-    if not granted_only or _is_past(kept.expires_at):
+    if not granted_only or is_past(kept.expires_at, now()):
         return None
     return Caller(kept.scope, kept.name, digest)
 
@@ -198,18 +185,6 @@ def caller_of_environment(workspace: Workspace) -> Caller:
             hint="forge token list",
         )
     return found
-
-
-def _folder(home: Path) -> Path:
-    return home / TOKENS_FOLDER
-
-
-def _file(home: Path, digest: Digest) -> Path:
-    return _folder(home) / f"{digest}.json"
-
-
-def _is_past(moment: str | None) -> bool:
-    return moment is not None and datetime.fromisoformat(moment) <= now()
 
 
 def _free_name(workspace: Workspace, untrusted_name: str) -> str:

@@ -10,7 +10,7 @@ from forge.domain.another_run import IN_ANOTHER_RUN
 from forge.errors import ActorForbidden, PhaseOutOfOrder, UsageError
 from forge.events import Recorded, WorkRequested, WorkWithdrawn
 from forge.events.work import LastPhase
-from forge.ledger.actors import actor_class
+from forge.ledger.actor_classes import actor_class
 from forge.projections.fold import holds
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import WAITING, RunsState, RunState

@@ -16,11 +16,13 @@ from forge.errors import UsageError
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer
-    from forge.app.audit.tables import HasTables
+    from forge.app.plain_events import HasEvents
+    from forge.app.tables import HasTables
     from forge.app.workspace import Workspace
 
     Ask = Callable[[Workspace], Answer]
     AskTables = Callable[[HasTables], Answer]
+    AskEvents = Callable[[HasEvents], Answer]
     Drawing = Callable[[Answer], None]
 
 Csv = Annotated[bool, typer.Option("--csv", help="Print CSV instead of a table.")]
@@ -87,12 +89,27 @@ class AuditOptions:
         self._emit(answer, plot, draw)
         return answer
 
-    def _quick_answer(self, ask: "AskTables") -> "Answer | None":
+    def give_events(
+        self, ask: "AskEvents", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None
+    ) -> "Answer":
+        """Do the same for an answer that needs some events, too, as documents."""
+        answer = self._quick_answer(ask)
+        if answer is None:
+            from forge.app.plain_events import OfWorkspace
+
+            return self.give(lambda workspace: ask(OfWorkspace(workspace)), plot=plot, draw=draw)
+        self._emit(answer, plot, draw)
+        return answer
+
+    def _quick_answer(self, ask: "AskTables | AskEvents") -> "Answer | None":
         from forge.app.at_head import at_head
         from forge.app.home import find_home
 
         with at_head(find_home(self.home)) as found:
-            return None if found is None else ask(found)
+            try:
+                return None if found is None else ask(found)
+            except KeyError:  # an event that models must read, or an older one without a field
+                return None
 
     def _emit(self, answer: "Answer", plot: "Drawing | None", draw: "Drawing | None") -> None:
         """Print an answer in one form; write files first. Raises UsageError for two forms at once."""
@@ -130,7 +147,7 @@ class EvidenceOptions(AuditOptions):
         """Print the answer that leaves out the evidence of the machines that the user named."""
         return super().give(lambda workspace: ask(self._without_nodes(workspace)), plot=plot, draw=draw)
 
-    def _quick_answer(self, ask: "AskTables") -> "Answer | None":
+    def _quick_answer(self, ask: "AskTables | AskEvents") -> "Answer | None":
         """Return None if evidence is left out, because only the ledger says which evidence a machine gathered."""
         return None if self.without_node else super()._quick_answer(ask)
 
@@ -161,6 +178,10 @@ class DrawnAuditOptions(EvidenceOptions):
 
     def _plotted(self, plot: "Callable[[Answer, Path], None]") -> "Drawing | None":
         return None if self.plot is None else partial(self._plot, plot, self.plot)
+
+    def give_drawn_events(self, ask: "AskEvents", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
+        """Do the same for an answer that needs some events, too."""
+        self.give_events(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
 
     @staticmethod
     def _plot(plot: "Callable[[Answer, Path], None]", file: Path, answer: "Answer") -> None:

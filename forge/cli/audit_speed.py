@@ -17,7 +17,7 @@ from forge.cli.audit_options import (
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer, Filter
-    from forge.app.audit.tables import HasTables
+    from forge.app.tables import HasTables
 
 LEVELS = (0.0, 1.0, 1.5, 2.0)
 """Speedups P for which `fast-p` counts tasks by default; 0 counts every correct candidate."""

@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.lists import show_lessons
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, short
@@ -81,11 +82,7 @@ def list_lessons(home: Home = None, as_json: Json = False) -> None:
         found: list[dict[str, Any]] = [  # Any: a JSON document
             lesson.described(one) for one in lesson.lessons(workspace)
         ]
-    if as_json:
-        emit_json(found)
-        return
-    rows = [(one["lesson_id"], one["state"], one["playbook"], one["ended"], one["text"]) for one in found]
-    emit_table("Lessons", ("lesson", "state", "playbook", "ended", "what it says"), rows)
+    show_lessons(found, as_json=as_json)
 
 
 @app.command("show")

@@ -160,6 +160,43 @@ def _resident(entry: Document) -> str:
     return "-" if found is None else f"{found['ratio']:.3f}x"
 
 
+def show_task(task: Document, *, as_json: bool) -> None:
+    """Print one task with its digests."""
+    if as_json:
+        emit_json(task)
+    else:
+        emit_document("Task", task)
+
+
+def show_tokens(tokens: Sequence[Document], *, as_json: bool) -> None:
+    """Print tokens with their states."""
+    if as_json:
+        emit_json(tokens)
+        return
+    columns = ("name", "scope", "state", "expires_at", "granted_at", "granted_by")
+    rows = [[*(one[column] for column in columns), short(one["token_sha256"])] for one in tokens]
+    emit_table("Tokens", ("name", "scope", "state", "expires", "granted", "by", "digest"), rows)
+
+
+def show_lessons(lessons: Sequence[Document], *, as_json: bool) -> None:
+    """Print lessons."""
+    if as_json:
+        emit_json(lessons)
+        return
+    rows = [(one["lesson_id"], one["state"], one["playbook"], one["ended"], one["text"]) for one in lessons]
+    emit_table("Lessons", ("lesson", "state", "playbook", "ended", "what it says"), rows)
+
+
+def show_requests(requests: Sequence[Document], *, as_json: bool) -> None:
+    """Print open requests for work."""
+    if as_json:
+        emit_json(requests)
+        return
+    columns = ("run_id", "target", "state", "until", "requested_by", "requested_at")
+    rows = [[one[column] for column in columns] for one in requests]
+    emit_table("Open requests", ("run", "target", "state", "until", "by", "at"), rows)
+
+
 def show_run(summary: Document, *, with_hint: bool = True) -> None:
     """Print a run's state; of a refused one also the command that shows what its compiler or its process said."""
     emit_document("Run", {**summary, "state": state_text(summary)})

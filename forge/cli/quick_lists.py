@@ -49,7 +49,7 @@ def quick_list(arguments: Sequence[str]) -> bool:
         home = find_home(Path(given[HOME]) if HOME in given else None)
         with at_head(home) as found:
             return found is not None and command.answer(found, given, argument)
-    except (ForgeError, OSError):
+    except (ForgeError, OSError, KeyError):  # before anything is printed
         return False
 
 
@@ -124,6 +124,59 @@ def _run(found: "AtHead", given: Given, name: str | None) -> bool:
     return True
 
 
+def _task(found: "AtHead", given: Given, name: str | None) -> bool:
+    task = None if JSON in given or name is None else found.task(name)
+    if task is None:
+        return False
+    from forge.cli.lists import show_task
+
+    show_task(task, as_json=False)
+    return True
+
+
+def _tokens(found: "AtHead", given: Given, _: str | None) -> bool:
+    if JSON in given:
+        return False
+    from forge.app.token_list import tokens_now
+    from forge.cli.lists import show_tokens
+
+    show_tokens(tokens_now(found), as_json=False)
+    return True
+
+
+def _lessons(found: "AtHead", given: Given, _: str | None) -> bool:
+    if JSON in given:
+        return False
+    from forge.app.lesson_list import lessons_of
+    from forge.cli.lists import show_lessons
+
+    show_lessons(lessons_of(found), as_json=False)
+    return True
+
+
+def _requests(found: "AtHead", given: Given, _: str | None) -> bool:
+    if found.has_type("WorkRequested"):  # whether a request stands is in the state of its run
+        return False
+    from forge.cli.lists import show_requests
+
+    show_requests([], as_json=JSON in given)
+    return True
+
+
+def _sessions(found: "AtHead", given: Given, _: str | None) -> bool:
+    if found.has_type("SessionOpened"):  # what a session used is a fold of all of its events
+        return False
+    from forge.cli.output import emit_json
+
+    if JSON in given:
+        emit_json([])
+    else:
+        from forge.cli.agent_view import show_sessions
+
+        show_sessions([])
+    return True
+
+
 def _asked(given: Given) -> "Asked":
     """Return order, length and form of a list."""
     from forge.cli.lists import Asked
@@ -137,6 +190,11 @@ COMMANDS: dict[tuple[str, ...], QuickCommand] = {
     ("run", "show"): QuickCommand((HOME,), _run, has_argument=True),
     ("task", "list"): QuickCommand((*LISTING, "--op", "--gpu"), _tasks),
     ("kernel", "list"): QuickCommand((*LISTING, "--op", "--gpu", "--status"), _kernels),
+    ("task", "show"): QuickCommand((HOME,), _task, has_argument=True),
+    ("token", "list"): QuickCommand((HOME,), _tokens),
+    ("lesson", "list"): QuickCommand((HOME,), _lessons),
+    ("work", "list"): QuickCommand((HOME,), _requests),
+    ("agent", "list"): QuickCommand((HOME,), _sessions),
     ("ledger", "log"): QuickCommand((HOME, "--last"), _events),
     ("kernel", "show"): QuickCommand((HOME,), _kernel, has_argument=True),
 }

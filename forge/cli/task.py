@@ -5,9 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from forge.cli.document import emit_document
 from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
-from forge.cli.lists import Asked, show_tasks
+from forge.cli.lists import Asked, show_task, show_tasks
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say
@@ -280,8 +279,4 @@ def show(
 
     with open_workspace(home) as workspace:
         created = find_task(workspace, task)
-    document = {"task_id": created.task_id, **created.task.model_dump(mode="json")}
-    if as_json:
-        emit_json(document)
-    else:
-        emit_document("Task", document)
+    show_task({"task_id": created.task_id, **created.task.model_dump(mode="json")}, as_json=as_json)

@@ -4,9 +4,10 @@ from typing import Annotated
 
 import typer
 
+from forge.cli.lists import show_tokens
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say, short
+from forge.cli.output import emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Tokens: let programs ask over HTTP or MCP.", no_args_is_help=True, rich_markup_mode=None)
@@ -55,12 +56,7 @@ def list_tokens(home: Home = None, as_json: Json = False) -> None:
 
     with open_workspace(home) as workspace:
         tokens = all_tokens(workspace)
-    if as_json:
-        emit_json(tokens)
-    else:
-        columns = ("name", "scope", "state", "expires_at", "granted_at", "granted_by")
-        rows = [[*(one[column] for column in columns), short(one["token_sha256"])] for one in tokens]
-        emit_table("Tokens", ("name", "scope", "state", "expires", "granted", "by", "digest"), rows)
+    show_tokens(tokens, as_json=as_json)
 
 
 @app.command()

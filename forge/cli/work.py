@@ -6,6 +6,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
+from forge.cli.lists import show_requests
 from forge.cli.opening import open_workspace
 from forge.cli.options import Cluster, Home, JobsPerNode, Json, On, PlainNetwork, Run
 from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
@@ -167,12 +168,7 @@ def list_requests(home: Home = None, as_json: Json = False) -> None:
 
     with open_workspace(home) as workspace:
         requests = [request_summary(run) for run in open_requests(workspace)]
-    if as_json:
-        emit_json(requests)
-    else:
-        columns = ("run_id", "target", "state", "until", "requested_by", "requested_at")
-        rows = [[one[column] for column in columns] for one in requests]
-        emit_table("Open requests", ("run", "target", "state", "until", "by", "at"), rows)
+    show_requests(requests, as_json=as_json)
 
 
 @app.command()

@@ -5,12 +5,10 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from forge.domain.digest import Digest, Value, digest_of, is_unset
+from forge.domain.worker_name import worker_name
 
 NodeName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 """Name of a node: hexadecimal digits, so that a published ledger names no machine of a private network."""
-NODE_DIGITS = 12
-"""Number of characters of its name that an answer shows of a worker. They are 48 bits: a thousand workers have an
-equal one with a chance of 2e-9."""
 
 
 class GpuFacts(Value):
@@ -58,7 +56,7 @@ class Environment(Value):
     @property
     def worker(self) -> str:
         """Beginning of the name of the node that answered, or of the machine's digest if that is the head."""
-        return (self.node or self.host_sha256)[:NODE_DIGITS]
+        return worker_name(self.node, self.host_sha256)
 
     @property
     def env_sha256(self) -> Digest:

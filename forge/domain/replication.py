@@ -13,6 +13,7 @@ from pydantic import Field
 from forge.domain.digest import Digest, Value
 from forge.domain.environment import Environment
 from forge.domain.evidence import Interval
+from forge.domain.machine_name import MachineName, is_same_machine
 from forge.domain.policy import BaselineKind, Regime
 
 Outcome = Literal["held", "contradicted", "inconclusive"]
@@ -34,10 +35,8 @@ class Occasion:
 
 def same_machine(first: Environment, second: Environment) -> bool:
     """Return True for one GPU, or for one host if there is no GPU or its UUID isn't known."""
-    uuids = [one.gpu.uuid if one.gpu else None for one in (first, second)]
-    if all(uuids):
-        return uuids[0] == uuids[1]
-    return first.host_sha256 == second.host_sha256
+    then, now = (MachineName(one.gpu.uuid if one.gpu else None, one.host_sha256) for one in (first, second))
+    return is_same_machine(then, now)
 
 
 def why_not_independent(first: Occasion, second: Occasion) -> str | None:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 from forge.domain.digest import Value
 
 Group = Literal["handed_in", "run", "observed", "decided", "human", "opening", "signed", "moved"]
-"""Groups of event types; `forge/ledger/actors.py` says which class of actors may write all types of a group."""
+"""Groups of event types. `forge/ledger/actor_classes.py` says which class of actors may write a group."""
 
 
 class Fact(Value):

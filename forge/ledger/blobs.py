@@ -10,11 +10,14 @@ import stat
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from forge.domain.digest import Digest, sha256
 from forge.errors import BlobCorrupt
 from forge.ledger.durable import SIDE_BY_SIDE, fsync_folder, make_folder, write_durably, written_aside
 from forge.ledger.failures import storage_errors
+
+if TYPE_CHECKING:
+    from forge.domain.digest import Digest
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 READ_ONLY = 0o444
@@ -27,22 +30,22 @@ class BlobStore:
     def __init__(self, root: Path) -> None:
         self.root = root
 
-    def path(self, digest: Digest) -> Path:
+    def path(self, digest: "Digest") -> Path:
         """Return the path of the blob `digest`, whether it exists or not."""
         if not _DIGEST.fullmatch(digest):
             raise BlobCorrupt(f"{digest!r} names no blob: expected 64 lower-case hex digits")
         return self.root / digest[:2] / digest
 
-    def has(self, digest: Digest) -> bool:
+    def has(self, digest: "Digest") -> bool:
         """Return whether a file with this name exists; `get` also checks its content."""
         return os.path.lexists(self.path(digest))
 
-    def put(self, content: bytes) -> Digest:
+    def put(self, content: bytes) -> "Digest":
         """Store `content` and return its digest; it is on disk when this returns, or StorageFailed is raised.
 
         If a file of that name exists, it is read back, and replaced if its content has another digest.
         """
-        digest = sha256(content)
+        digest = hashlib.sha256(content).hexdigest()
         target = self.path(digest)
         if self._stored(target) == content:
             with storage_errors(target):  # another process may have been killed before its own fsync
@@ -59,7 +62,7 @@ class BlobStore:
             for _ in threads.map(self.put, contents):
                 pass
 
-    def put_stream(self, digest: Digest, chunks: Iterable[bytes]) -> None:
+    def put_stream(self, digest: "Digest", chunks: Iterable[bytes]) -> None:
         """Store bytes that come in `chunks`, as `put` does; raise BlobCorrupt if their digest isn't `digest`."""
         target = self.path(digest)
         make_folder(target.parent)
@@ -73,7 +76,7 @@ class BlobStore:
                     f"what should be blob {digest} has content {hashed.hexdigest()}: nothing was stored"
                 )
 
-    def get(self, digest: Digest) -> bytes:
+    def get(self, digest: "Digest") -> bytes:
         """Return the bytes of `digest`, hashed again; raise BlobCorrupt if they are missing or different."""
         content = self._stored(self.path(digest))
         if content is None:
@@ -81,7 +84,7 @@ class BlobStore:
                 f"blob {digest} is missing from {str(self.root)!r}: restore it from a backup",
                 hint="forge ledger verify",
             )
-        found = sha256(content)
+        found = hashlib.sha256(content).hexdigest()
         if found != digest:
             raise BlobCorrupt(
                 f"blob {digest} has content {found}: it was edited or damaged; restore it from a backup",

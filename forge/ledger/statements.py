@@ -49,6 +49,8 @@ FROM event WHERE {_AT_THE_HEAD}
 SELECT_BY_KEY = "SELECT seq, type, schema_version, payload_sha256, event_hash FROM event WHERE idempotency_key = ?"
 SELECT_USED_KEYS = f"SELECT idempotency_key FROM event WHERE idempotency_key IN ({', '.join('?' * NAMES_AT_ONCE)})"
 """Query for the keys that an event has already used. Takes NAMES_AT_ONCE keys."""
+LAST_CHARACTER = "\U0010ffff"
+"""Character that sorts after every printable one. Texts that begin with t lie between t and t followed by it."""
 SELECT_STREAMS = "SELECT stream FROM event WHERE stream >= ? AND stream < ? AND stream_version = 1 ORDER BY stream"
 """Query for the streams between two names, answered from the index alone. Takes both names."""
 SELECT_NEWEST = f"SELECT {COLUMNS} FROM event WHERE type = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"

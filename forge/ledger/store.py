@@ -28,6 +28,7 @@ from forge.ledger.schema import check_schema, migrate
 from forge.ledger.statements import (
     INSERT_FOREIGN,
     INSERT_META,
+    LAST_CHARACTER,
     SELECT_BY_KEY,
     SELECT_NEWEST,
     SELECT_STREAM_VERSION,
@@ -39,8 +40,6 @@ from forge.ledger.writing import Appended, Head, read_head, write
 
 OPENING_ACTOR = "system:forge"
 """Actor of the first event of a ledger."""
-LAST_CHARACTER = "\U0010ffff"
-"""Character that sorts after every printable one. Texts that begin with t lie between t and t followed by it."""
 
 
 class Ledger:

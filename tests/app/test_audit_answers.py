@@ -16,6 +16,7 @@ from forge.app.audit.answer import Answer
 from forge.app.audit.files import as_csv, write_parquet
 from forge.app.audit.sql_surface import SURFACE
 from forge.app.home import LEDGER_FILE
+from forge.app.plain_events import OfWorkspace
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.verdict import Reason
@@ -138,7 +139,7 @@ def test_a_kernel_that_is_slower_on_another_driver_is_a_regression(tmp_path):
     history.add(event.model_copy(update={"env_sha256": found.env_sha256, "workloads": (measured,)}))
     with workspace_of(history, tmp_path / "home") as workspace:
         (row,) = rows(speed.regressions(workspace, slower=1.05))
-        shown = histories.history(workspace, op="rmsnorm", gpu="h200", limit=10)
+        shown = histories.history(OfWorkspace(workspace), op="rmsnorm", gpu="h200", limit=10)
     assert (row["kind"], row["changed"], row["change"]) == ("machine", "driver 580.1 -> 590.2", "lower")
     assert (row["earlier"], row["later"], row["slower"]) == (1.5, 1.1, 2.0)
     assert shown.column("driver") == ["580.1", "590.2"]
@@ -230,7 +231,7 @@ def test_effect_is_over_all_that_was_offered(workspace):
 )
 def test_a_history_is_that_of_one_thing(wanted, workspace):
     with pytest.raises(UsageError):
-        histories.history(workspace, limit=5, **wanted)
+        histories.history(OfWorkspace(workspace), limit=5, **wanted)
 
 
 def test_every_name_on_the_surface_can_be_asked_and_its_columns_are_told(workspace):

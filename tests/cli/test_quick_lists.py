@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.at_head import at_head
+from forge.app.known_tasks import all_tasks
 from forge.app.runs import run_summary
 from forge.app.workspace import Workspace
 from forge.cli.quick_audit import AUDITS, quick_audit
@@ -16,9 +17,11 @@ from forge.cli.quick_lists import quick_list
 from forge.domain.verdict import Reason
 from forge.events import CandidateRejected
 from tests.app.prepared import benchmarked_run, concluded, rejected_run, samples, submitted, verified_run
+from tests.app.test_tokens import granted
 from tests.cli.asking import ask, copied
 
 ROOT = Path(__file__).parents[2]
+KERNEL = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v3"
 
 
 @pytest.fixture(scope="module")
@@ -66,6 +69,8 @@ def whole(home: Path, *arguments: str) -> str:
         *(("kernel", "list", "--json", "--limit", "3"), ("kernel", "list", "--status", "active", "--gpu", "h200")),
         *(("run", "list", "--task", "triton_softmax", "--limit=2"), ("ledger", "log", "--last", "20")),
         *(("ledger", "log"), ("run", "show", "r1"), ("run", "show", "last", "--json")),
+        *(("token", "list"), ("lesson", "list"), ("agent", "list"), ("work", "list"), ("work", "list", "--json")),
+        ("task", "show", "triton_softmax_h200_bf16_b16_h4096_0fa462bc"),
     ],
 )
 def test_the_shipped_registry_is_listed_alike(shipped: Path, arguments: Sequence[str]) -> None:
@@ -74,7 +79,53 @@ def test_the_shipped_registry_is_listed_alike(shipped: Path, arguments: Sequence
     assert found == whole(shipped, *arguments)
 
 
-@pytest.mark.parametrize("audit", AUDITS)
+def test_each_task_that_ships_is_shown_alike(shipped: Path) -> None:
+    with Workspace.open(shipped) as workspace:
+        tasks = all_tasks(workspace)
+    with at_head(shipped) as found:
+        assert found is not None
+        for task in tasks:
+            shown = found.task(str(task["task_id"]))
+            folded = {name: value for name, value in task.items() if name != "created_at"}
+            assert list(shown or ()) == list(folded)
+            assert shown == folded
+
+
+def test_tokens_are_listed_alike(home: Path) -> None:
+    granted(home, "ada")
+    granted(home, "bob")
+    ask("token", "revoke", "bob", "--home", home)
+    shown = quick(home, "token", "list")
+    assert shown is not None
+    assert "revoked" in shown
+    assert shown == whole(home, "token", "list")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(("sql", "SELECT count(*) FROM kernels"), ("sql", "SELECT 1 WHERE 0", "--json"), ("doubts",)),
+        *(("why", KERNEL), ("why", KERNEL, "--json"), ("history", KERNEL), ("history", KERNEL, "--json")),
+        *(("replication",), ("replication", "--json")),
+    ],
+)
+def test_an_audit_without_the_parser_answers_as_the_whole_command_from_the_ledger(
+    shipped: Path, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert quick_audit([*arguments, "--home", str(shipped)])
+    found = capsys.readouterr().out
+    monkeypatch.setattr("forge.app.at_head.was_read", lambda _: False)
+    assert found == whole(shipped, "audit", *arguments)
+
+
+@pytest.mark.parametrize(
+    "arguments", [("why", "no_such_kernel"), ("history", "nope"), ("sql", "DROP TABLE x"), ("why",)]
+)
+def test_a_mistaken_audit_is_left_to_the_whole_command(shipped: Path, arguments: Sequence[str]) -> None:
+    assert not quick_audit([*arguments, "--home", str(shipped)])
+
+
+@pytest.mark.parametrize("audit", [name for name, one in AUDITS.items() if one.argument is None])
 def test_an_audit_is_answered_alike_at_the_head_and_from_the_ledger(
     shipped: Path, audit: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -264,13 +315,23 @@ def test_a_policy_is_read_once_and_again_after_a_change(empty: Path) -> None:
     assert quick(empty, "run", "list") is None
 
 
-def test_a_quick_answer_loads_neither_the_models_nor_the_parser(shipped: Path) -> None:
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        *(("run", "list"), ("task", "show", "triton_softmax_h200_bf16_b16_h4096_0fa462bc"), ("token", "list")),
+        *(("lesson", "list"), ("work", "list"), ("agent", "list")),
+        *(("audit", "why", KERNEL), ("audit", "history", KERNEL), ("audit", "doubts"), ("audit", "replication")),
+        ("audit", "sql", "SELECT 1"),
+    ],
+    ids=lambda arguments: " ".join(arguments[:2]),
+)
+def test_a_quick_answer_loads_neither_the_models_nor_a_parse(shipped: Path, arguments: Sequence[str]) -> None:
     import subprocess
 
     script = (
-        "import sys; from forge.cli.quick_lists import quick_list; "
-        f"assert quick_list(['run', 'list', '--home', {str(shipped)!r}]); "
-        "print(sorted({'pydantic', 'typer', 'torch', 'numpy', 'forge.events'} & sys.modules.keys()))"
+        "import sys; from forge.__main__ import _answered_quickly; "
+        f"assert _answered_quickly({[*arguments, '--home', str(shipped)]!r}); "
+        "print(sorted({'pydantic', 'sqlmodel', 'torch', 'numpy', 'forge.events'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.evidence import Interval
-from forge.lab.timing.statistics import interval, pair_ratios, summarise, t_975, within_band
+from forge.lab.timing.statistics import interval, pair_ratios, summarise, within_band
+from forge.lab.timing.student_t import t_975
 
 times = st.floats(min_value=1.0, max_value=1e9)
 measured = st.lists(st.lists(times, min_size=4, max_size=4), min_size=2, max_size=8)

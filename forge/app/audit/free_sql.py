@@ -12,7 +12,7 @@ from pathlib import Path
 from forge.app.audit import sql_child
 from forge.app.audit.answer import Answer, Cell
 from forge.app.audit.sql_surface import SURFACE
-from forge.app.audit.tables import HasTables
+from forge.app.tables import HasTables
 from forge.errors import UsageError
 
 CHILD = Path(sql_child.__file__)

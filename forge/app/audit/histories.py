@@ -3,9 +3,9 @@
 import orjson
 
 from forge.app.audit.answer import COLD, Answer, Cell, candidate_named, named_rows, where
-from forge.app.kernels import require_kernel
-from forge.app.left_out import node_of
-from forge.app.workspace import Workspace
+from forge.app.known_kernel import require_kernel
+from forge.app.machine_name import node_of
+from forge.app.plain_events import HasEvents
 from forge.domain.shape_slug import shape_slug
 from forge.errors import UsageError
 
@@ -40,7 +40,7 @@ NOTES = (
 
 
 def history(
-    workspace: Workspace,
+    workspace: HasEvents,
     *,
     kernel: str | None = None,
     candidate: str | None = None,
@@ -68,7 +68,7 @@ def history(
         else:
             candidates, title = OF_SLOT.format(condition=condition), f"{op} on {values['gpu']}"
         rows = named_rows(connection, MEASURED.format(candidates=candidates), values)
-        nodes = {one: node_of(connection, workspace.ledger, one) for one in {str(row["node"]) for row in rows}}
+        nodes = {one: node_of(connection, workspace, one) for one in {str(row["node"]) for row in rows}}
     for row in rows:
         row |= {"node": nodes[str(row["node"])], "shape": shape_slug(orjson.loads(str(row["shape"])))}
     over = baseline or "the baseline that had to be beaten"

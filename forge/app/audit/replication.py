@@ -1,14 +1,13 @@
 """Answers whether first measurements hold: each replication, the share that held, the spread between sessions."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
 from forge.app.audit.answer import Answer, Cell, Named, named_rows, number
-from forge.app.workspace import Workspace
-from forge.domain.environment import Environment
-from forge.domain.replication import ReplicatedSpeedup, same_machine
-from forge.events import BenchmarkRecorded, EnvironmentCaptured, Recorded, ReplicationRecorded
+from forge.app.plain_events import HasEvents
+from forge.domain.machine_name import MachineName, is_same_machine
 from forge.lab.timing.session_spread import FEWEST_REPLICATIONS, log_difference, session_spread
-from forge.projections.fold import holds
+from forge.ledger.plain_rows import PlainEvent
 
 COLUMNS = (
     *("kernel_id", "status", "evidence", "points", "regime", "baseline", "first", "first_low", "first_high"),
@@ -25,19 +24,36 @@ KERNELS = """
         WHERE point.seq = kernels.benchmark_seq AND point.verdict = 'accepted'
     ) AS points FROM kernels ORDER BY kernel_id
 """
-Found = Recorded[ReplicationRecorded]
+Document = Mapping[str, Any]  # Any: a JSON document, validated when it was recorded
 
 
-def replication(workspace: Workspace) -> Answer:
+class Bounds(NamedTuple):
+    """A ratio and its 95 % interval."""
+
+    ratio: float
+    low: float
+    high: float
+
+
+class Compared(NamedTuple):
+    """What the spread between sessions is estimated from: two intervals, and the process pairs behind each."""
+
+    first: Bounds
+    first_pairs: int
+    second: Bounds
+    second_pairs: int
+
+
+def replication(workspace: HasEvents) -> Answer:
     """Return each replication beside its first measurement, and what all of them say of the spread."""
     with workspace.publication.tables() as connection:
         kernels = {str(row["kernel_id"]): row for row in named_rows(connection, KERNELS)}
     machines = _machines(workspace)
-    found = [one for one in workspace.ledger.read(types=("ReplicationRecorded",)) if holds(one, ReplicationRecorded)]
+    found = workspace.events("ReplicationRecorded")
     elsewhere = {one.seq: _another_machine(workspace, machines, one) for one in found}
-    rows = [row for one in found for row in _rows(one, kernels[one.event.kernel_id], elsewhere[one.seq])]
-    decided = [one for one in found if one.event.outcome != "inconclusive"]
-    held = sum(one.event.outcome == "held" for one in decided)
+    rows = [row for one in found for row in _rows(one, kernels[one.event["kernel_id"]], elsewhere[one.seq])]
+    decided = [one for one in found if one.event["outcome"] != "inconclusive"]
+    held = sum(one.event["outcome"] == "held" for one in decided)
     offered = [row for row in kernels.values() if row["status"] in ("active", "deprecated")]
     spreads = _spreads(found, elsewhere)
     several = sum(number(row["points"]) > 1 for row in offered)
@@ -66,44 +82,50 @@ def replication(workspace: Workspace) -> Answer:
     )
 
 
-def _machines(workspace: Workspace) -> dict[str, Environment]:
-    return {
-        one.event.env_sha256: one.event.environment
-        for one in workspace.ledger.read(types=("EnvironmentCaptured",))
-        if holds(one, EnvironmentCaptured)
-    }
+def _machines(workspace: HasEvents) -> dict[str, Document]:
+    return {one.event["env_sha256"]: one.event["environment"] for one in workspace.events("EnvironmentCaptured")}
 
 
-def _another_machine(workspace: Workspace, machines: dict[str, Environment], one: Found) -> bool:
+def _another_machine(workspace: HasEvents, machines: Mapping[str, Document], one: PlainEvent) -> bool:
     """Return whether the second measurement was on another machine than the first."""
-    first = next(workspace.ledger.read(after_seq=one.event.benchmark_seq - 1, limit=1))
-    assert holds(first, BenchmarkRecorded), "the registry's fold has checked it"
-    then, now = machines[first.event.env_sha256], machines[one.event.env_sha256]
-    return not same_machine(then, now)
+    first = workspace.event(one.event["benchmark_seq"])
+    assert first.type == "BenchmarkRecorded", "the registry's fold has checked it"
+    then, now = _machine(machines[first.event["env_sha256"]]), _machine(machines[one.event["env_sha256"]])
+    return not is_same_machine(then, now)
 
 
-def _rows(one: Found, kernel: Named, another_machine: bool) -> Iterable[tuple[Cell, ...]]:
-    event = one.event
-    why = f"{event.reason.code}: {event.reason.message}" if event.reason else None
-    ends = (event.outcome, another_machine, why, event.benchmark_seq, one.seq)
-    begins = (event.kernel_id, kernel["status"], kernel["evidence"], kernel["points"])
-    if not event.comparisons:
+def _machine(environment: Document) -> MachineName:
+    gpu = environment["gpu"]
+    return MachineName(gpu["uuid"] if gpu else None, environment["host_sha256"])
+
+
+def _rows(one: PlainEvent, kernel: Named, another_machine: bool) -> Iterable[tuple[Cell, ...]]:
+    event, reason = one.event, one.event["reason"]
+    why = f"{reason['code']}: {reason['message']}" if reason else None
+    ends = (event["outcome"], another_machine, why, event["benchmark_seq"], one.seq)
+    begins = (event["kernel_id"], kernel["status"], kernel["evidence"], kernel["points"])
+    if not event["comparisons"]:
         yield (*begins, *(None,) * 10, *ends)
-    for found in event.comparisons:
-        first, second = found.first, found.second
-        difference = second.ratio / first.ratio - 1
-        figures = (first.ratio, first.low, first.high, second.ratio, second.low, second.high)
-        yield (*begins, found.regime, found.baseline, *figures, difference, found.session_spread, *ends)
+    for found in event["comparisons"]:
+        first, second = found["first"], found["second"]
+        difference = second["ratio"] / first["ratio"] - 1
+        figures = (*(first[name] for name in Bounds._fields), *(second[name] for name in Bounds._fields))
+        yield (*begins, found["regime"], found["baseline"], *figures, difference, found["session_spread"], *ends)
 
 
-def _spreads(found: list[Found], elsewhere: dict[int, bool]) -> list[dict[str, object]]:
+def _compared(found: Document) -> Compared:
+    first, second = (Bounds(*(found[which][name] for name in Bounds._fields)) for which in ("first", "second"))
+    return Compared(first, found["first_pairs"], second, found["second_pairs"])
+
+
+def _spreads(found: Iterable[PlainEvent], elsewhere: Mapping[int, bool]) -> list[dict[str, object]]:
     """Return the spread by clock and regime: of all replications, and of those on another machine."""
     answers: list[dict[str, object]] = []
-    groups: dict[tuple[str, str], list[tuple[int, ReplicatedSpeedup]]] = {}
+    groups: dict[tuple[str, str], list[tuple[int, Compared]]] = {}
     for one in found:
-        for comparison in one.event.comparisons:
-            method = one.event.workloads[0].candidate.method
-            groups.setdefault((method, comparison.regime), []).append((one.seq, comparison))
+        for comparison in one.event["comparisons"]:
+            method = one.event["workloads"][0]["candidate"]["method"]
+            groups.setdefault((method, comparison["regime"]), []).append((one.seq, _compared(comparison)))
     for (clock, regime), pairs in sorted(groups.items()):
         for across, of in (
             ("sessions and machines", [one for _, one in pairs]),

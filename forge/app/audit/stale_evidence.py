@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from forge.app.audit.answer import Answer, Cell, Named, named_rows
-from forge.app.audit.tables import HasTables
+from forge.app.tables import HasTables
 from forge.errors import UsageError
 
 WITHDRAWN = """

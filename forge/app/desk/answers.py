@@ -16,6 +16,7 @@ from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.lesson import described, lessons
 from forge.app.lookup_answer import UntrustedSlot, look_up
 from forge.app.notes import gather
+from forge.app.plain_events import OfWorkspace
 from forge.app.recommend import recommend
 from forge.app.sessions import finding, report
 from forge.app.tokens import Caller
@@ -182,13 +183,13 @@ def _audits(
     view: View, asked: Mapping[str, str], limit: int
 ) -> dict[str, tuple[tuple[str, ...], Callable[[], Answer]]]:
     """Return audit -> the fields that it takes, and the function that answers it."""
-    home = view.published
+    home, whole = view.published, OfWorkspace(view.published)
     wanted: dict[Filter, str | None] = {"op": asked.get("op"), "gpu": asked.get("gpu"), "dtype": asked.get("dtype")}
     slot = ("op", "gpu", "dtype")
     timed = {"kernel": asked.get("kernel"), **{str(name): value for name, value in wanted.items()}}
     return {
-        "why": (("kernel",), lambda: evidence.why(home, _required(asked, "kernel"))),
-        "history": (("kernel", *slot), lambda: histories.history(home, **timed, limit=limit)),
+        "why": (("kernel",), lambda: evidence.why(whole, _required(asked, "kernel"))),
+        "history": (("kernel", *slot), lambda: histories.history(whole, **timed, limit=limit)),
         "rejections": (
             ("by", *slot, "author"),
             lambda: authors.rejections(
@@ -202,7 +203,7 @@ def _audits(
         ),
         "invalidated": ((), lambda: stale_evidence.invalidated(home)),
         "regressions": ((), lambda: speed.regressions(home, slower=SLOWER)),
-        "replication": ((), lambda: replication.replication(home)),
+        "replication": ((), lambda: replication.replication(whole)),
         "roofline": (
             slot,
             lambda: rooflines.roofline(

@@ -10,6 +10,7 @@ from forge.app.desk.answers import RANKING
 from forge.app.desk.view import View
 from forge.app.desk.withheld import hidden_shapes, without_hidden
 from forge.app.kernels import find_kernel
+from forge.app.plain_events import OfWorkspace
 from forge.app.run_comparison import compare_runs
 from forge.errors import EnvironmentUnfit, NotFound, UsageError
 
@@ -39,7 +40,7 @@ def speedups_picture(view: View) -> str:
 
 def history_picture(view: View, kernel_id: str) -> str:
     """Return a drawing of a kernel's measured times, as SVG."""
-    answer = histories.history(view.published, kernel=kernel_id, limit=DRAWN_MEASUREMENTS)
+    answer = histories.history(OfWorkspace(view.published), kernel=kernel_id, limit=DRAWN_MEASUREMENTS)
     return _drawn(lambda path: drawing.plot_history(answer, path), empty=not answer.rows)
 
 

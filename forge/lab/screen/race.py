@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from forge.domain.authoring import FailedTrial, TimedTrial
 from forge.domain.evidence import Interval
-from forge.lab.timing.statistics import MEDIANS_ERROR, t_975
+from forge.lab.timing.statistics import MEDIANS_ERROR
+from forge.lab.timing.student_t import t_975
 
 RUNGS = (4, 8, 16)
 """Number of windows of one process after which the slow drafts are dropped; after the last the process ends. Each

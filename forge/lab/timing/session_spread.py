@@ -11,16 +11,42 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
-from forge.domain.evidence import Interval
-from forge.domain.replication import ReplicatedSpeedup
-from forge.lab.timing.statistics import t_975
+from forge.lab.timing.student_t import t_975
+
+if TYPE_CHECKING:
+    from forge.domain.replication import ReplicatedSpeedup
 
 FEWEST_REPLICATIONS = 10
 """Number of replications from which the spread counts as known. By the chi-square distribution with ten degrees of
 freedom the 95 % interval of tau is then 0.70 to 1.75 times the estimate. With five it would be 0.62 to 2.45 times."""
 NORMAL_975 = 1.959964
 """The 97.5 % quantile of the normal distribution."""
+
+
+class Bounds(Protocol):
+    """A ratio and its 95 % interval."""
+
+    @property
+    def ratio(self) -> float: ...  # noqa: D102 (a number of a protocol)
+    @property
+    def low(self) -> float: ...  # noqa: D102
+    @property
+    def high(self) -> float: ...  # noqa: D102
+
+
+class Compared(Protocol):
+    """Two measurements of one regime, over one baseline: each with the process pairs behind its interval."""
+
+    @property
+    def first(self) -> Bounds: ...  # noqa: D102
+    @property
+    def first_pairs(self) -> int: ...  # noqa: D102
+    @property
+    def second(self) -> Bounds: ...  # noqa: D102
+    @property
+    def second_pairs(self) -> int: ...  # noqa: D102
 
 
 @dataclass(frozen=True)
@@ -37,7 +63,7 @@ class SessionSpread:
         return math.expm1(NORMAL_975 * math.sqrt(2) * self.tau)
 
 
-def session_spread(comparisons: Sequence[ReplicatedSpeedup]) -> SessionSpread | None:
+def session_spread(comparisons: Sequence[Compared]) -> SessionSpread | None:
     """Estimate the spread from at least `FEWEST_REPLICATIONS` comparisons; None: it is unknown."""
     if len(comparisons) < FEWEST_REPLICATIONS:
         return None
@@ -50,17 +76,17 @@ def session_spread(comparisons: Sequence[ReplicatedSpeedup]) -> SessionSpread | 
     return SessionSpread(tau=math.sqrt(max(0.0, excess / 2)), replications=len(comparisons))
 
 
-def log_difference(comparison: ReplicatedSpeedup) -> float:
+def log_difference(comparison: Compared) -> float:
     """Return the log of the second ratio over the first."""
     return math.log(comparison.second.ratio / comparison.first.ratio)
 
 
-def standard_error(interval: Interval, pairs: int) -> float:
+def standard_error(interval: Bounds, pairs: int) -> float:
     """Return the standard error of the mean log ratio behind an interval over this many process pairs."""
     return math.log(interval.high / interval.low) / 2 / t_975(pairs - 1)
 
 
-def agree(comparison: ReplicatedSpeedup) -> bool:
+def agree(comparison: "ReplicatedSpeedup") -> bool:
     """Return whether the two intervals overlap once the spread between sessions is allowed between them."""
     first, second = comparison.first, comparison.second
     gap = max(math.log(first.low / second.high), math.log(second.low / first.high))

@@ -9,44 +9,10 @@ mean(R_p) +- t(0.975, k - 1) sd(R_p) / sqrt(k).
 import math
 import statistics
 from collections.abc import Sequence
-from functools import cache
 
 from forge.domain.evidence import Interval, Timing
 from forge.domain.policy import TimingAuthority
-
-COVERED = 0.95
-"""Share of Student's t between the ends of the interval: 2.5 % lie beyond each."""
-
-
-@cache
-def t_975(degrees: int) -> float:
-    """Return the 97.5 % quantile of Student's t for a whole number of degrees of freedom, to a float's last bits.
-
-    Bisects the angle atan(t / sqrt(degrees)). Raise ValueError for less than one degree.
-    """
-    if degrees < 1:
-        raise ValueError(f"{degrees} degrees of freedom: expected at least 1")
-    low, high = 0.0, math.pi / 2
-    while low < (middle := (low + high) / 2) < high:
-        if _probability_within(middle, degrees) < COVERED:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(degrees) * math.tan(high)
-
-
-def _probability_within(angle: float, degrees: int) -> float:
-    """Return the probability that |T| < sqrt(degrees) tan(angle): Abramowitz and Stegun, 26.7.3 and 26.7.4."""
-    sine, cosine = math.sin(angle), math.cos(angle)
-    odd = degrees % 2
-    term = cosine if odd else 1.0
-    terms: list[float] = []
-    for step in range(1 + odd, degrees, 2):
-        terms.append(term)
-        term *= cosine * cosine * step / (step + 1)
-    total = sine * math.fsum(terms)
-    return 2 / math.pi * (angle + total) if odd else total
-
+from forge.lab.timing.student_t import t_975
 
 MEDIANS_ERROR = math.sqrt(math.pi / 2)
 """Ratio of a median's standard error to a mean's, for normal noise."""

@@ -1,0 +1,70 @@
+"""Defines what an answer reads that needs tables, a few events as documents, and no models."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from forge.app.tables import HasTables, Tables
+from forge.ledger.plain_rows import PlainEvent
+
+if TYPE_CHECKING:
+    from forge.app.workspace import Workspace
+    from forge.events import Fact, Recorded
+
+
+class HasEvents(HasTables, Protocol):
+    """A workspace, opened whole or for its tables and its rows alone."""
+
+    @property
+    def home(self) -> Path:
+        """Return the workspace's folder."""
+        ...
+
+    @property
+    def head_seq(self) -> int:
+        """Return the place of the newest event."""
+        ...
+
+    def events(self, *types: str) -> Sequence[PlainEvent]:
+        """Return all events of some types, in order."""
+        ...
+
+    def event(self, seq: int) -> PlainEvent:
+        """Return the event at a place."""
+        ...
+
+
+def plain(one: "Recorded[Fact]") -> PlainEvent:
+    """Return an event that was read as a model as a document."""
+    document = one.event.model_dump(mode="json")
+    return PlainEvent(one.seq, one.event.TYPE, one.recorded_at, one.actor, one.event_hash, document)
+
+
+class OfWorkspace:
+    """The same of a workspace that is open whole: its events are read as models, and told as documents."""
+
+    def __init__(self, workspace: "Workspace") -> None:
+        self._workspace = workspace
+
+    @property
+    def publication(self) -> Tables:
+        """Return the place of the tables."""
+        return self._workspace.publication
+
+    @property
+    def home(self) -> Path:
+        """Return the workspace's folder."""
+        return self._workspace.home
+
+    @property
+    def head_seq(self) -> int:
+        """Return the place of the newest event."""
+        return self._workspace.ledger.head.seq
+
+    def events(self, *types: str) -> list[PlainEvent]:
+        """Return all events of some types, in order."""
+        return [plain(one) for one in self._workspace.ledger.read(types=types)]
+
+    def event(self, seq: int) -> PlainEvent:
+        """Return the event at a place."""
+        return plain(next(self._workspace.ledger.read(after_seq=seq - 1, limit=1)))

@@ -1,0 +1,91 @@
+"""Rows that are read as plain documents are checked as those that are read as events."""
+
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from forge.domain.digest import sha256
+from forge.errors import LedgerCorrupt
+from forge.events import EVENT_TYPES, parse_event
+from forge.events.upcast import UPCASTERS
+from forge.ledger.chain import StoredRow, sealed
+from forge.ledger.plain_rows import KINDS, PlainEvent, plain_event, plain_events
+from forge.ledger.statements import COLUMNS
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = ROOT / "tests" / "events" / "golden"
+SHIPPED = ROOT / "kernel_registry.db"
+
+
+@pytest.mark.parametrize("name", sorted(KINDS))
+def test_what_is_checked_of_a_type_is_what_its_class_says(name: str) -> None:
+    kind, event_type = KINDS[name], EVENT_TYPES[name]
+    assert kind.group == event_type.GROUP
+    assert kind.versions[-1] == event_type.SCHEMA_VERSION
+    for version in kind.versions:
+        stored = (GOLDEN / f"{name}.v{version}.json").read_bytes()
+        event = parse_event(name, version, stored)
+        assert kind.stream.format_map(event.model_dump(mode="json")) == event.stream()
+        step = UPCASTERS.get((name, version))
+        if step is not None and version != event_type.SCHEMA_VERSION:
+            assert step({}) == {}, "a payload of this version needs no step"
+
+
+def shipped_row(name: str) -> StoredRow:
+    with closing(sqlite3.connect(f"file:{SHIPPED}?mode=ro&immutable=1", uri=True)) as ledger:
+        found = ledger.execute(f"SELECT {COLUMNS} FROM event WHERE type = ? ORDER BY seq DESC LIMIT 1", (name,))
+        return StoredRow._make(found.fetchone())
+
+
+def read(row: StoredRow) -> PlainEvent:
+    """Read one row out of a table of its own."""
+    with closing(sqlite3.connect(":memory:")) as ledger:
+        ledger.execute(f"CREATE TABLE event ({COLUMNS})")
+        ledger.execute(f"INSERT INTO event VALUES ({', '.join('?' * len(row))})", row)
+        one = plain_event(ledger, Path("a-ledger"), row.seq)
+        assert plain_events(ledger, Path("a-ledger"), [row.type]) == [one]
+        return one
+
+
+def test_an_event_is_read_as_its_document() -> None:
+    row = shipped_row("KernelPromoted")
+    found = read(row)
+    assert parse_event(row.type, row.schema_version, row.payload).model_dump(mode="json") == found.event
+    assert (found.seq, found.actor, found.event_hash) == (row.seq, row.actor, row.event_hash.hex())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda row: row._replace(payload=row.payload.replace("a", "b")), "isn't the one"),
+        (lambda row: row._replace(actor="cli:eve"), "isn't the one"),
+        (lambda row: sealed(row._replace(actor="agent:eve")), "may not write KernelPromoted"),
+        (lambda row: sealed(row._replace(actor="eve")), "unknown actor"),
+        (lambda row: sealed(row._replace(stream="kernel:another")), "names another stream"),
+    ],
+)
+def test_an_unsound_row_is_refused(change: Callable[[StoredRow], StoredRow], said: str) -> None:
+    with pytest.raises(LedgerCorrupt, match=said):
+        read(change(shipped_row("KernelPromoted")))
+
+
+def test_a_version_that_needs_a_step_is_left_to_the_models() -> None:
+    row = shipped_row("TaskCreated")
+    with pytest.raises(KeyError, match="TaskCreated v1"):
+        read(sealed(row._replace(schema_version=1)))
+
+
+def test_a_missing_event_is_refused() -> None:
+    missing = pytest.raises(LedgerCorrupt, match="is missing")
+    with closing(sqlite3.connect(f"file:{SHIPPED}?mode=ro&immutable=1", uri=True)) as ledger, missing:
+        plain_event(ledger, SHIPPED, 10**9)
+
+
+def test_every_row_of_these_types_that_ships_is_sound() -> None:
+    with closing(sqlite3.connect(f"file:{SHIPPED}?mode=ro&immutable=1", uri=True)) as ledger:
+        found = plain_events(ledger, SHIPPED, sorted(KINDS))
+    assert len(found) > 500
+    assert all(sha256(b"") != one.event_hash for one in found)
