@@ -24,6 +24,7 @@ from forge.app.work import open_work, request_summary
 from forge.errors import UnknownName, UsageError
 from forge.events import DeviceCalibrated, WorkRequested
 from forge.lookup import Policy
+from forge.projections import experiment_lines, run_lines
 from forge.projections.fold import holds
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunsState
@@ -97,8 +98,16 @@ def experiments(
     view: View, *, op: str | None, gpu: str | None, ended: str | None, text: str | None, limit: int
 ) -> Data:
     """Return what was tried and what it showed, the newest first."""
-    found = authors.experiments(view.published, text=text, ended=ended, limit=limit, wanted={"op": op, "gpu": gpu})
-    return _told(view, found.document() | {"title": found.title})
+
+    def ask() -> Data:
+        found = authors.experiments(
+            view.published, text=text, ended=ended, limit=limit, wanted={"op": op, "gpu": gpu}
+        )
+        return _told(view, found.document() | {"title": found.title})
+
+    if text is not None:  # there are too many texts to keep an answer for each
+        return ask()
+    return view.kept(f"experiments {op} {gpu} {ended} {limit}", TRYING, ask)
 
 
 def all_lessons(view: View) -> Data:
@@ -153,6 +162,9 @@ RANKING = (
     "KernelPromoted", "KernelRevoked", "PromotionDenied", "ReplicationRecorded", "RunAborted", "ShapeTimed",
 )  # fmt: skip
 """Types of events that can change a leaderboard."""
+
+TRYING = tuple(sorted(experiment_lines.TYPES | run_lines.TYPES | {"TaskCreated"}))
+"""Types of events that can change what is told of experiments: those that the tables of runs and trials rest on."""
 
 
 def audit(view: View, name: str, asked: Mapping[str, str], *, limit: int) -> Data:
