@@ -28,9 +28,12 @@ from projections import PAGE, events_of
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))  # the workspace is that of the tests
 
-TICKS = os.sysconf("SC_CLK_TCK")
 PAGE_GOAL_MS = {100_000: 50.0, 1_000_000: 100.0}
 READS_GOAL, LATENCY_GOAL_MS, START_GOAL_MS, LIST_GOAL_MS = 500.0, 250.0, 1500.0, 1000.0
+LIST_GOAL_TOKENS, CHARACTERS_A_TOKEN = 3000, 3
+"""Goal for the list of tools. No tokenizer is at hand: three characters a token are few for JSON in English."""
+BESIDE = ("p95", "processor_ms", "processor_p95")
+"""Figures shown beside a median."""
 CLIENTS, CLIENTS_GOAL_MB = 200, 200.0
 
 
@@ -96,9 +99,9 @@ def get(address: str, path: str) -> bytes:
 
 
 def processor_s(pid: int) -> float:
-    """Processor time of a process so far, in seconds."""
-    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / TICKS
+    """Processor time of a process's threads so far, in seconds, as the scheduler counts it."""
+    threads = Path(f"/proc/{pid}/task").glob("*/schedstat")
+    return sum(int(one.read_text().split()[0]) for one in threads) / 1e9
 
 
 def resident_mb(pid: int) -> float:
@@ -142,22 +145,21 @@ def page_figures(
     figures: list[Figure] = []
     for path in paths:
         get(address, path)
-        fresh: list[float] = []
-        used = 0.0
+        fresh, used = list[float](), list[float]()
         for number in range(rounds):
             one_more(home, number)
             get(address, "/api/v1/state")  # the history is brought up to the new event once, for every page
             before, began = processor_s(process.pid), time.perf_counter()
             get(address, path)
             fresh.append((time.perf_counter() - began) * 1000)
-            used += processor_s(process.pid) - before
+            used.append((processor_s(process.pid) - before) * 1000)
         figure: Figure = {
             "name": f"page {path.partition('?')[0][:40]}",
             **spread(fresh),
             "unit": "ms",
             "p95": p95(fresh),
         }
-        figure["processor_ms"] = used / rounds * 1000
+        figure |= {"processor_ms": statistics.median(used), "processor_p95": p95(used)}
         if goal_ms is not None:
             figure |= {"goal": f"p95 <= {goal_ms:g} ms", "reached": figure["p95"] <= goal_ms}
         figures.append(figure)
@@ -285,12 +287,13 @@ def tools(home: Path, rounds: int) -> list[Figure]:
                     break
             process.stdin.close()
             process.terminate()
-    size = len(listed)
+    size = len(listed) / CHARACTERS_A_TOKEN
+    few = {"goal": f"<= {LIST_GOAL_TOKENS}", "reached": size <= LIST_GOAL_TOKENS}
     goal = {"goal": f"<= {LIST_GOAL_MS:g} ms", "reached": statistics.median(taken) <= LIST_GOAL_MS}
     return [
         {"name": "forge mcp, cold, until its tools are listed", **spread(taken), "unit": "ms", **goal},
         {"name": "forge mcp, cold: processor", **spread(used), "unit": "ms"},
-        {"name": "list of tools", "low": size, "median": size, "high": size, "unit": "characters"},
+        {"name": "list of tools, at most", "low": size, "median": size, "high": size, "unit": "tokens", **few},
     ]
 
 
@@ -334,7 +337,9 @@ def main() -> None:
         return
     print(f"{chosen.events:,} events, load {load}")
     for one in figures:
-        more = "".join(f"  {name} {one[name]:.1f}" for name in ("p95", "processor_ms") if name in one)
+        more = "".join(
+            f"  {name} {one[name]:.1f}" for name in ("p95", "processor_ms", "processor_p95") if name in one
+        )
         print(shown(one) + more)
 
 

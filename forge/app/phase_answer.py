@@ -4,7 +4,7 @@ import orjson
 
 from forge.app.author_log import author_log
 from forge.app.benchmark_answer import further_shape, timed
-from forge.app.phase_inputs import captured_environment, further_shapes_of
+from forge.app.recorded_evidence import captured_environment, further_shapes_of
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.events import (

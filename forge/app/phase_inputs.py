@@ -7,6 +7,7 @@ import orjson
 
 from forge.app.incumbent import incumbent_kernel
 from forge.app.process_tree import process_sha256
+from forge.app.recorded_evidence import captured_environment
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES
@@ -14,17 +15,11 @@ from forge.domain.digest import Digest
 from forge.domain.environment import Environment
 from forge.domain.protocol import REPLAY, SLOPE
 from forge.domain.task import HeldOut
-from forge.errors import EnvironmentUnfit, IntegrityError
+from forge.errors import EnvironmentUnfit
 from forge.events import (
-    BenchmarkInvalidated,
-    BenchmarkRecorded,
-    CandidateRejected,
     CandidateSubmitted,
     CandidateVerified,
-    EnvironmentCaptured,
     KernelPromoted,
-    Recorded,
-    ShapeTimed,
 )
 from forge.executor import Site
 from forge.lab.job import ContenderFile, Incumbent
@@ -34,7 +29,6 @@ from forge.pipeline.held_out import gets_feedback
 from forge.pipeline.job import RecordedCandidate, simulated
 from forge.pipeline.reused_judgement import Earlier, judged_earlier
 from forge.pipeline.samples import Taken, parse_samples, protocol_of
-from forge.projections.fold import holds
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
 
@@ -172,35 +166,3 @@ def earlier_judgement(workspace: Workspace, evidence: RecordedCandidate) -> Earl
     types = ("CandidateSubmitted", "CandidateVerified", "CandidateRejected")
     history = chain.from_iterable(ledger.read(stream=stream, types=types) for stream in streams)
     return judged_earlier(evidence, sorted(history, key=lambda one: one.seq))
-
-
-def report_of(workspace: Workspace, event: CandidateVerified | CandidateRejected) -> bytes | None:
-    """Return the report that a judgement names, byte for byte."""
-    return workspace.blobs.get(event.report_sha256) if event.report_sha256 is not None else None
-
-
-def invalidated(workspace: Workspace, benchmark_seq: int) -> bool:
-    """Return whether a recorded benchmark was withdrawn."""
-    return any(
-        isinstance(recorded.event, BenchmarkInvalidated) and recorded.event.benchmark_seq == benchmark_seq
-        for recorded in workspace.ledger.read(types=("BenchmarkInvalidated",))
-    )
-
-
-def further_shapes_of(workspace: Workspace, benchmark: BenchmarkRecorded) -> tuple[Recorded[ShapeTimed], ...]:
-    """Return what a benchmark names of its task's further shapes; raise IntegrityError if it names another event."""
-    found = []
-    for seq in benchmark.further_seqs:
-        (recorded,) = workspace.ledger.read(after_seq=seq - 1, limit=1)
-        if not holds(recorded, ShapeTimed):
-            raise IntegrityError(f"a benchmark names event {seq}, which is no ShapeTimed")
-        found.append(recorded)
-    return tuple(found)
-
-
-def captured_environment(workspace: Workspace, env_sha256: str) -> Environment:
-    """Return the machine that an event names."""
-    for recorded in workspace.ledger.read(stream=f"env:{env_sha256}"):
-        if isinstance(recorded.event, EnvironmentCaptured):
-            return recorded.event.environment
-    raise IntegrityError(f"environment {env_sha256!r} is named by an event and recorded by none")

@@ -9,15 +9,12 @@ from forge.app.conflicts import naming_the_first
 from forge.app.incumbent import incumbent_kernel
 from forge.app.operation_description import describe
 from forge.app.phase_inputs import (
-    captured_environment,
     earlier_judgement,
     earlier_samples,
     evidence_of,
-    further_shapes_of,
-    invalidated,
     judged_before,
-    report_of,
 )
+from forge.app.recorded_evidence import captured_environment, further_shapes_of, invalidated, report_of
 from forge.app.runs import GATE, require_state, take_up, task_of
 from forge.app.site import executor_of
 from forge.app.timing_setups import verified_setup

@@ -5,15 +5,11 @@ from datetime import datetime
 
 from forge.app.decisions import record_decision
 from forge.app.incumbent import incumbent_kernel, standing_of
-from forge.app.phase_inputs import (
-    artifact_of,
-    captured_environment,
-    evidence_of,
-    require_loadable,
-)
+from forge.app.phase_inputs import artifact_of, evidence_of, require_loadable
 from forge.app.policy_file import recorded_policy
 from forge.app.process_tree import process_sha256
 from forge.app.promotions import find_promotion
+from forge.app.recorded_evidence import captured_environment
 from forge.app.runs import GATE
 from forge.app.site import executor_of
 from forge.app.timing_setups import setup_of

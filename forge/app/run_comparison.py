@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Mapping
 
 from forge.app.benchmark_answer import timed
-from forge.app.phase_inputs import captured_environment
+from forge.app.recorded_evidence import captured_environment
 from forge.app.runs import run_summary
 from forge.app.workspace import Workspace
 from forge.domain.candidate import REQUIRED_FILES

@@ -11,8 +11,6 @@ from forge.domain.evidence import Admission
 from forge.domain.own_operation import is_own
 from forge.domain.task import Task
 from forge.events import RunStarted, TaskCreated
-from forge.executor.local import lab_is_installed
-from forge.lab.admission.mutants import admit
 from forge.languages import find_language
 from forge.ledger.runs.names import run_id as make_run_id
 from forge.operations import find_operation
@@ -40,6 +38,9 @@ def create_task(workspace: Workspace, request: TaskRequest) -> Opened:
 
     A light install has no tensors to try with. There the task is frozen untried, and the event says so.
     """
+    from forge.executor.local import lab_is_installed  # here: the lab takes longer to import than an answer
+    from forge.lab.admission.mutants import admit
+
     tried = admit if lab_is_installed() else None
     task, outcome = create(request, policy=workspace.policy, rng=workspace.rng, admit=tried)
     for blob in outcome.blobs:

@@ -1,6 +1,7 @@
 """serve: web pages and an HTTP API over a workspace."""
 
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -88,13 +89,17 @@ def _serve(
         )
 
 
-def _tools(desk: "Desk") -> Any:  # Any: an application and what runs around it
-    """Return what answers at /mcp; None where the packages for it aren't installed."""
-    try:
-        from forge.mcp.sdk import http_app
-    except ImportError:
+def _tools(desk: "Desk") -> Any:  # Any: a function that makes an application and what runs around it
+    """Return what makes the answers at /mcp; None where the package for them isn't installed."""
+    if find_spec("mcp") is None:
         return None
-    return http_app(desk)
+
+    def make() -> Any:  # Any: as above
+        from forge.mcp.sdk import http_app
+
+        return http_app(desk)
+
+    return make
 
 
 def _tell(address: str, *, as_json: bool) -> None:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from forge.app import phases
 from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
 from forge.app.desk.waiting import require_room
@@ -80,6 +79,8 @@ def _handed_in(
     workspace: Workspace, caller: Caller, run_id: str, untrusted_files: Mapping[str, str], key: str | None
 ) -> Event:
     """Hand the files in and return the event that answers; the recorded one, if that was done before."""
+    from forge.app import phases  # here: the lab takes longer to import than a server may take to start
+
     run = workspace.find_run(run_id)
     if run.submitted is None and run.rejection is not None:
         return run.rejection.event

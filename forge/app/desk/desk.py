@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from forge.app.desk.asking import opened
 from forge.app.desk.rates import LongAnswers, Rate
 from forge.app.desk.refused_calls import LACKING_RIGHTS, RefusedCalls
 from forge.app.desk.view import View
@@ -87,8 +88,6 @@ class Desk:
                 raise
 
     def _record(self, caller: Caller, error: ForgeError, key: str) -> None:
-        from forge.app.desk.asking import opened
-
         with suppress(ForgeError), opened(self.home, caller) as workspace:
             record_refusal(workspace, "call", caller.actor, error, key=key)
 
@@ -104,8 +103,6 @@ class Desk:
             raise RequestRefused(
                 f"too many changes of {caller.actor!r}: expected at most {WRITES_PER_S:g} a second", status=429
             )
-        from forge.app.desk.asking import opened  # it brings the phases, which take long to import
-
         with self._without_paths():
             try:
                 with opened(self.home, caller) as workspace:

@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from forge.app import phases
-from forge.app.phase_inputs import report_of
+from forge.app.recorded_evidence import report_of
 from forge.app.runs import abort, next_of, take_up
 from forge.app.sessions.told import feedback_of
 from forge.app.workspace import Workspace
