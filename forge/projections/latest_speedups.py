@@ -7,7 +7,7 @@ machines, tasks and authors reads one row for each of them instead of the whole 
 import sqlite3
 
 from forge.projections.schema import tables
-from forge.projections.sqlite_file import removal
+from forge.projections.sqlite_file import insertion, removal
 
 KEY = ("candidate", "task_id", "op", "gpu", "dtype", "shape", "baseline", "perf_key")
 """Columns that identify a row: one row for each combination."""
@@ -43,8 +43,8 @@ def derive(connection: sqlite3.Connection, candidates: set[str] | None) -> None:
     table = tables()["latest_speedups"]
     if candidates is None:
         connection.execute(removal(table))
-        connection.execute(f"INSERT INTO {table.name} {newest()}")
-    again = f"INSERT INTO {table.name} {newest('candidate = ?')}"
+        connection.execute(insertion(table, newest()))
+    again = insertion(table, newest("candidate = ?"))
     for candidate in sorted(candidates or ()):
         connection.execute(removal(table, "candidate"), (candidate,))
         connection.execute(again, (candidate,))

@@ -56,6 +56,11 @@ def upsert(table: Table) -> str:
     return f"INSERT OR REPLACE INTO {table.name} ({', '.join(table.columns)}) VALUES ({places})"  # noqa: S608
 
 
+def insertion(table: Table, query: str) -> str:
+    """Return the statement that adds the rows of a query, which has the table's columns in order."""
+    return f"INSERT INTO {table.name} {query}"
+
+
 def removal(table: Table, column: str | None = None) -> str:
     """Return the statement that removes all rows of a table, or those with one value in `column`."""
     return f"DELETE FROM {table.name}" + (f" WHERE {column} = ?" if column else "")  # noqa: S608

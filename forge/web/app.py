@@ -20,11 +20,11 @@ from forge.web.api import PREFIX, following, history, reading, writing
 from forge.web.checking import check
 from forge.web.examples import exemplify
 from forge.web.guard import LOOPBACK, TOOLS_PATH, Guard
+from forge.web.later_tools import LaterTools, Tools
 from forge.web.pages import forms, serving
 from forge.web.problems import on_bad_request, on_fault, on_forge_error, on_http_error
 from forge.web.schemas import ProblemForm
 from forge.web.stream import Stream
-from forge.web.tools import LaterTools, Tools
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

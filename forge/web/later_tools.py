@@ -17,32 +17,30 @@ class LaterTools:
     """Answers calls of tools; a call that comes before they are imported waits for them."""
 
     make: Callable[[], Tools]
-    _made: "asyncio.Future[Starlette] | None" = None
+    _making: "asyncio.Task[Tools] | None" = None
+    _ready: asyncio.Event = field(default_factory=asyncio.Event)
     _end: asyncio.Event = field(default_factory=asyncio.Event)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one call."""
-        assert self._made is not None, "a server answers within its lifespan"
-        app = await asyncio.shield(self._made)
-        await app.router(scope, receive, send)  # without its middleware: errors are answered by the server around it
+        """Answer one call. The server around it answers errors, so the application's middleware is left out."""
+        assert self._making is not None, "a server answers within its lifespan"
+        app, _ = await asyncio.shield(self._making)
+        await self._ready.wait()
+        await app.router(scope, receive, send)
 
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Import the tools while the block runs, and end with it what runs around them."""
-        self._made = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._run(self._made))
+        self._making = asyncio.create_task(asyncio.to_thread(self.make))
+        running = asyncio.create_task(self._run(self._making))
         try:
             yield
         finally:
             self._end.set()
-            await asyncio.gather(task, return_exceptions=True)
+            await asyncio.gather(running, return_exceptions=True)
 
-    async def _run(self, made: "asyncio.Future[Starlette]") -> None:
-        try:
-            app, around = await asyncio.to_thread(self.make)
-        except Exception as error:
-            made.set_exception(error)  # each call answers with it
-            raise
+    async def _run(self, making: "asyncio.Task[Tools]") -> None:
+        _, around = await making
         async with around():
-            made.set_result(app)
+            self._ready.set()
             await self._end.wait()
