@@ -1,5 +1,6 @@
 """Starts workers side by side: one process for each place where jobs can run."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -20,11 +21,12 @@ STDERR = 2
 def serve_side_by_side(
     places: Sequence[tuple[str, str]], *, once: bool, home: Path | None, as_json: bool, to_stderr: bool = False
 ) -> list[int]:
-    """Start one worker for each place, and end them all with this process; return their exit statuses.
+    """Start one worker for each place; return their exit statuses. They end with this process, also if it is killed.
 
     A place is an option of `forge work` with its value. `to_stderr` leaves stdout to the caller.
     """
-    command = [sys.executable, "-m", "forge", "work", *(["--once"] if once else []), *(["--json"] if as_json else [])]
+    command = [sys.executable, "-m", "forge", "work", "--ends-with", str(os.getpid())]
+    command += [*(["--once"] if once else []), *(["--json"] if as_json else [])]
     command += ["--home", str(home)] if home else []
     stdout = STDERR if to_stderr else None
     workers = [subprocess.Popen([*command, *place], stdout=stdout) for place in places]

@@ -41,6 +41,7 @@ def work(
     ray: Cluster = None,
     plain_network: PlainNetwork = False,
     jobs_per_node: JobsPerNode = 1,
+    ends_with: Annotated[int | None, typer.Option("--ends-with", metavar="PID", hidden=True)] = None,
     home: Home = None,
     as_json: Json = False,
 ) -> None:
@@ -53,6 +54,10 @@ def work(
     """
     if context.invoked_subcommand is not None:
         return
+    if ends_with is not None:
+        from forge.app.parent import end_with
+
+        end_with(ends_with)
     if ray is not None:
         from forge.app.cluster import places_of
 

@@ -1,7 +1,6 @@
 """Runs the server, and the workers that it starts as processes of their own and ends with itself."""
 
-import ctypes
-import signal
+import os
 import socket
 import subprocess
 import sys
@@ -24,8 +23,6 @@ KEEP_S, GRACE_S = 5, 3
 """Time that an idle connection is kept, and time in which open answers may end when the server ends; in seconds."""
 LARGEST_HEAD = 32 * 1024
 """Largest beginning of a request in bytes: its first line and headers."""
-DIE_WITH_PARENT = 1
-"""Number of the option PR_SET_PDEATHSIG of prctl(2)."""
 
 
 def bound(host: str, port: int) -> socket.socket:
@@ -71,28 +68,15 @@ def serve(app: FastAPI, listening: socket.socket, *, ready: Callable[[], None]) 
 @contextmanager
 def workers(count: int, home: Path) -> Iterator[list["subprocess.Popen[bytes]"]]:
     """Start workers, and end them with the block; they also end if this process is killed."""
-    command = [sys.executable, "-m", "forge", "work", "--home", str(home)]
+    command = [sys.executable, "-m", "forge", "work", "--home", str(home), "--ends-with", str(os.getpid())]
     started: list[subprocess.Popen[bytes]] = []
     try:
-        started.extend(_worker(command) for _ in range(count))
+        started.extend(
+            subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL) for _ in range(count)
+        )
         yield started
     finally:
         for one in started:
             one.terminate()
         for one in started:
             one.wait()
-
-
-def _worker(command: list[str]) -> "subprocess.Popen[bytes]":
-    return subprocess.Popen(
-        command,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        preexec_fn=_die_with_parent,  # noqa: PLW1509 (no other thread holds a lock yet)
-    )
-
-
-def _die_with_parent() -> None:
-    """Have the system end this process when its parent ends, where the system can (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(DIE_WITH_PARENT, signal.SIGTERM)
