@@ -244,7 +244,9 @@ def _piece(workspace: Workspace, given: str, *, keep: bool) -> str:
         content = path.read_bytes()
         return f"sha256:{workspace.blobs.put(content) if keep else sha256(content)}"
     except OSError as error:
-        raise UsageError(f"evidence {given!r} can't be read: {error}") from error
+        raise UsageError(
+            f"evidence {given!r} can't be read: {error}; expected an event's number or a file that you may read"
+        ) from error
 
 
 def _benchmark(workspace: Workspace, seq: int) -> BenchmarkRecorded:

@@ -101,7 +101,9 @@ def _read(path: Path) -> bytes:
             raise UsageError(f"bad report {str(path)!r}: expected a file of at most {REPORT_BYTES} bytes")
         return path.read_bytes()
     except OSError as error:
-        raise UsageError(f"the report {str(path)!r} can't be read: {error}") from error
+        raise UsageError(
+            f"the report {str(path)!r} can't be read: {error}; expected one that you may read"
+        ) from error
 
 
 def _parsed(path: Path, content: bytes) -> DoubtReport:

@@ -254,5 +254,7 @@ def _read(path: Path) -> tuple[str, bytes]:
     except (SyntaxError, ValueError) as error:
         raise UsageError(f"the model {str(path)!r} is no Python file: {error}") from error
     except OSError as error:
-        raise UsageError(f"the model {str(path)!r} can't be read: {error}") from error
+        raise UsageError(
+            f"the model {str(path)!r} can't be read: {error}; expected a file that you may read"
+        ) from error
     return name, content

@@ -116,7 +116,7 @@ def parse_description(untrusted: bytes, origin: str) -> DescriptionFile:
     try:
         document = tomllib.loads(untrusted.decode())
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"{origin} can't be read as TOML: {error}") from error
+        raise UsageError(f"{origin} can't be read as TOML: {error}; expected a library's description") from error
     try:
         return DescriptionFile.model_validate(_with_tuples(document), strict=True)
     except ValidationError as error:

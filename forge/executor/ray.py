@@ -310,7 +310,7 @@ class RayConnection:
         except RemoteFailed:
             raise
         except StopIteration as error:
-            raise RemoteFailed(f"{self.name} ended without an answer") from error
+            raise RemoteFailed(f"{self.name} ended: expected an answer to the job; see the node's log") from error
         except _faults(self._ray) as error:
             raise RemoteFailed(f"the node of {self.name} was lost: {_first_line(error)}") from error
         frame = read_frame(io.BytesIO(message).read) if isinstance(message, bytes) else None

@@ -70,7 +70,7 @@ def _listed(kernel: Kernel) -> dict[str, str]:
 def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | None) -> None:
     if listed and abi_key != kernel.abi_key:
         ask = "no abi_key was given: give abi_key=forge.lookup.abi_key()"
-        found = ask if abi_key is None else f"this machine's is {abi_key}"
+        found = ask if abi_key is None else f"this machine's is {abi_key}; expected a machine of the same kind"
         raise LoadRefused(f"{kernel.kernel_id!r} was built for abi_key {kernel.abi_key}, and {found}")
     others = sorted(set(listed) - {PLAIN_LIBRARY})
     if others:

@@ -49,7 +49,7 @@ def estimate(setup: TimingSetup) -> Estimated | Failed:
     if simulated(evidence):
         raise EnvironmentUnfit(
             f"{evidence.task.language} for {evidence.task.target.gpu!r} runs in an interpreter on this machine: "
-            "its time would mean nothing"
+            "its time would mean nothing; estimate on the target itself"
         )
     kept = tuple(kind for kind in evidence.policy.baselines if kind in FAST_TO_START)
     quick = {
@@ -66,7 +66,10 @@ def estimate(setup: TimingSetup) -> Estimated | Failed:
         return attempt
     samples = Samples.of(attempt)
     if not samples.usable:
-        raise EnvironmentUnfit("the noise on this machine is larger than the work measured: no estimate can be made")
+        raise EnvironmentUnfit(
+            "the noise on this machine is larger than the work measured: no estimate can be made; end other "
+            "programs, then try again"
+        )
     return _seen(samples, tuple(kind for kind in evidence.policy.baselines if kind not in kept))
 
 

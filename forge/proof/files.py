@@ -6,7 +6,7 @@ from pathlib import Path
 
 from forge.errors import UsageError
 from forge.proof.check import Checked, check_proof
-from forge.proof.note import VerifierKey, parse_key
+from forge.proof.note import KEY_FORM, VerifierKey, parse_key
 
 FILE_LIMIT_BYTES = 1 << 30
 """Largest size of an input file, 1 GiB: it is read into memory."""
@@ -25,7 +25,7 @@ def key_of(named: str) -> VerifierKey:
     try:
         return parse_key(read(Path(named)).decode())
     except UnicodeDecodeError as error:
-        raise UsageError(f"{named!r} holds no verifier key: it isn't text") from error
+        raise UsageError(f"{named!r} holds no verifier key: it isn't text; expected {KEY_FORM}") from error
 
 
 def read(path: Path) -> bytes:
@@ -39,4 +39,4 @@ def read(path: Path) -> bytes:
         with open(descriptor, "rb") as file:
             return file.read(FILE_LIMIT_BYTES)
     except (OSError, ValueError) as error:
-        raise UsageError(f"can't read {str(path)!r}: {error}") from error
+        raise UsageError(f"can't read {str(path)!r}: {error}; expected a file that you may read") from error

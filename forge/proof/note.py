@@ -20,6 +20,9 @@ NOTE_LIMIT_BYTES = 1 << 20
 """Largest size of a note, 1 MiB: a checkpoint has a few lines."""
 SIGNATURES_LIMIT = 100
 """Largest number of signatures of a note, so that checking one stays quick."""
+KEY_FORM = "<name>+<8 hex digits>+<base64 of the key>, one line, as in ledger.vkey"
+"""Form of a verifier key, as messages show it."""
+_LINES = "expected the lines origin, size and root, as in the file checkpoint"
 _DASH = "\u2014 "
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
 
@@ -72,15 +75,17 @@ def parse_key(untrusted_text: str) -> VerifierKey:
     """Parse a key of the form `<name>+<id>+<base64>`; raise UsageError for anything else."""
     shown = untrusted_text.strip()[:200]
     parts = untrusted_text.strip().split("+", 2)
-    expected = "expected <name>+<8 hex digits>+<base64 of the key>, one line, as in ledger.vkey"
     if len(parts) != 3 or not _name(parts[0]) or not untrusted_text.strip().isprintable():
-        raise UsageError(f"{shown!r} is no verifier key: {expected}")
+        raise UsageError(f"{shown!r} is no verifier key: expected {KEY_FORM}")
     name, written_id, material = parts
     raw = _base64(material)
     if raw is None or len(raw) != 1 + KEY_BYTES or raw[:1] != ED25519:
-        raise UsageError(f"the verifier key {shown!r} holds no Ed25519 key: {expected}")
+        raise UsageError(f"the verifier key {shown!r} holds no Ed25519 key: expected {KEY_FORM}")
     if key_id(name, raw[1:]).hex() != written_id:
-        raise UsageError(f"the verifier key {shown!r} was altered: its id doesn't follow from its name and bytes")
+        raise UsageError(
+            f"the verifier key {shown!r} was altered: its id doesn't follow from its name and bytes; ask the "
+            "ledger's owner for it again"
+        )
     return VerifierKey(name, key_id(name, raw[1:]), raw[1:])
 
 
@@ -91,7 +96,10 @@ def parse_note(untrusted: bytes) -> Note:
     except UnicodeDecodeError as error:
         raise UsageError("this is no signed note: expected UTF-8") from error
     if len(untrusted) > NOTE_LIMIT_BYTES or any(character < " " and character != "\n" for character in text):
-        raise UsageError("this is no signed note: it is too long or holds control characters")
+        raise UsageError(
+            f"this is no signed note: it has {len(untrusted)} bytes, or holds control characters; expected at most "
+            f"{NOTE_LIMIT_BYTES} bytes of plain text"
+        )
     body, blank, lines = text.rpartition("\n\n")
     if not blank or not lines.endswith("\n"):
         raise UsageError("this is no signed note, or it was cut off: expected a text, an empty line, and signatures")
@@ -108,10 +116,16 @@ def opened(note: Note, keys: Iterable[VerifierKey]) -> str:
     if not signed:
         names = ", ".join(sorted({f"{one.name}+{one.key_id.hex()}" for one in note.signatures}))
         wanted = ", ".join(f"{key.name}+{key.key_id.hex()}" for key in known.values()) or "no key"
-        raise ProofRefused(f"the checkpoint is signed by {names}, not by the key that is trusted here: {wanted}")
+        raise ProofRefused(
+            f"the checkpoint is signed by {names}, not by the key that is trusted here: {wanted}; ask the ledger's "
+            "owner which key signs it"
+        )
     for key, signature in signed:
         if not _verifies(key, signature, note.untrusted_text):
-            raise ProofRefused(f"the checkpoint's signature by {key.name}+{key.key_id.hex()} doesn't fit its text")
+            raise ProofRefused(
+                f"the checkpoint's signature by {key.name}+{key.key_id.hex()} doesn't fit its text: one of them was "
+                "altered; ask the ledger's owner for the checkpoint again"
+            )
     return note.untrusted_text
 
 
@@ -120,9 +134,9 @@ def parse_checkpoint(text: str) -> Checkpoint:
     lines = text.split("\n")
     root = _base64(lines[2]) if len(lines) >= 4 else None
     if root is None or len(root) != hashlib.sha256().digest_size or not all(lines[:-1]):
-        raise UsageError("this note is no checkpoint: expected the lines origin, size and root")
+        raise UsageError(f"this note is no checkpoint, it begins with {lines[0][:60]!r}: {_LINES}")
     if not _SIZE.fullmatch(lines[1]):
-        raise UsageError(f"the checkpoint's size is {lines[1][:40]!r}: expected a whole number")
+        raise UsageError(f"the checkpoint's size is {lines[1][:40]!r}, no whole number: {_LINES}")
     return Checkpoint(lines[0], int(lines[1]), root)
 
 

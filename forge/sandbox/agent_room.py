@@ -90,7 +90,9 @@ def allowed_bind(untrusted_text: str, hidden: Sequence[Path]) -> Bind:
     for one in hidden:
         kept = one.resolve()
         if real.is_relative_to(kept) or kept.is_relative_to(real):
-            raise UsageError(f"--allow {text!r:.200}: it would show {str(kept)!r}, which an agent never sees")
+            raise UsageError(
+                f"--allow {text!r:.200}: it would show {str(kept)!r}, which an agent never sees; name another path"
+            )
     return Bind(real, str(real), writable=writable)
 
 

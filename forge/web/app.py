@@ -84,7 +84,9 @@ async def _on_http_error(request: Request, error: Exception) -> Response:
     of_programs = request.url.path.startswith((PREFIX, TOOLS_PATH)) or request.url.path.endswith(".json")
     if of_programs or error.status_code != 404:
         return await on_http_error(request, error)
-    return await serving.error_page(request, NotFound(f"no page {request.url.path[:100]!r} here"))
+    return await serving.error_page(
+        request, NotFound(f"no page {request.url.path[:100]!r} here; the overview at / links to all")
+    )
 
 
 async def _check(desk: Desk) -> None:

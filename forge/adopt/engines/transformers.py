@@ -39,7 +39,10 @@ def kernelize(model: "torch.nn.Module", ops: Adopted) -> list[str]:
             module.forward = _forward(module, epsilon)
             replaced.append(name)
     if not replaced:
-        raise UsageError(f"the model has no layer whose class name ends in {ENDING!r} with a weight and an epsilon")
+        raise UsageError(
+            f"{type(model).__name__} has no layer to replace: expected one whose class name ends in {ENDING!r}, with "
+            "a weight and an epsilon"
+        )
     return replaced
 
 

@@ -55,7 +55,11 @@ def register_with(ir_ops: Any, registry: str) -> Adopted:
     taken = [one for one in OPERATIONS if one.forge in known and hasattr(ir_ops, one.vllm)]
     if not taken:
         names = ", ".join(one.forge for one in OPERATIONS)
-        raise UsageError(f"the registry {registry!r} describes none of {names}, or this vLLM has none of them")
+        raise UsageError(
+            f"the registry {registry!r} describes none of {names}, or this vLLM has none of them: expected one that "
+            "both have",
+            hint="forge op describe",
+        )
     natives = {one.forge: native_of(getattr(ir_ops, one.vllm)) for one in taken}
     adopted = adopt(registry, [one.forge for one in taken], trust="promoted", fallback=natives)
     for one in taken:

@@ -75,7 +75,9 @@ def read_key(provider: str, key_file: Path | None, *, local: bool) -> str:
             with key_file.open("rb") as opened:
                 key = opened.read(KEY_BYTES).decode(errors="replace").strip()
         except OSError as error:
-            raise UsageError(f"can't read the key's file {str(key_file)!r}: {error.strerror}") from error
+            raise UsageError(
+                f"can't read the key's file {str(key_file)!r}: {error.strerror}; expected a file that you may read"
+            ) from error
     else:
         key = os.environ.get(KEYS[provider], "").strip()
     if key and key.isascii() and key.isprintable():

@@ -49,7 +49,9 @@ def constants_of(kernel: str, text_name: str | None) -> dict[str, Tunable]:
     try:
         tree = ast.parse(kernel)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the template's kernel.py doesn't parse: {error or 'nested too deeply'}") from error
+        raise UsageError(
+            f"the template's kernel.py doesn't parse: {error or 'nested too deeply'}; expected Python"
+        ) from error
     starts = _line_starts(kernel)
     found: dict[str, list[Tunable]] = {}
     for node in tree.body:

@@ -144,7 +144,7 @@ def _parse_text(untrusted: bytes) -> SpaceText:
     try:
         document = orjson.loads(untrusted)
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"{SPACE_FILE}: not JSON ({error})") from error
+        raise UsageError(f"{SPACE_FILE}: not JSON ({error}); expected an object with parameters") from error
     if not isinstance(document, dict):
         raise UsageError(f"{SPACE_FILE}: expected an object with parameters, got {type(document).__name__}")
     try:

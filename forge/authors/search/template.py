@@ -77,7 +77,9 @@ def parse_template(untrusted_files: Mapping[str, bytes], untrusted_space: bytes)
             f"the template isn't UTF-8 text (byte {error.start}): expected text saved as UTF-8"
         ) from error
     except orjson.JSONDecodeError as error:
-        raise UsageError(f"the template's metadata.json: not JSON ({error})") from error
+        raise UsageError(
+            f"the template's metadata.json: not JSON ({error}); expected what forge new writes"
+        ) from error
     except ValidationError as error:
         raise UsageError(f"the template's metadata.json: {misfit(error, Metadata)}") from error
     constants = constants_of(files["kernel.py"], metadata.build.source if metadata.build else None)

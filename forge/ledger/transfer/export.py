@@ -48,7 +48,10 @@ def export(
         raise UsageError(f"can't write {str(target)!r}: expected a file's name in a folder that exists")
     checkpoint = _checkpoint(ledger, keyring, actor)
     if since >= checkpoint.size:
-        raise UsageError(f"no events after {since} to export: the newest checkpoint covers {checkpoint.size}")
+        raise UsageError(
+            f"no events after {since} to export: the newest checkpoint covers {checkpoint.size}, expected a number "
+            "below that"
+        )
     count = checkpoint.size - since
     named = NamedBlobs(blobs)
     for row in ledger.rows(after_seq=since, limit=count):

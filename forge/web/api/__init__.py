@@ -39,7 +39,8 @@ async def require_known_query(request: Request) -> None:
     """Raise RequestRefused for a query at an address that takes none; the others check their fields."""
     route = request.scope.get("route")
     if request.query_params and not getattr(getattr(route, "dependant", None), "query_params", None):
-        raise RequestRefused(f"{next(iter(request.query_params))[:100]!r}: this address takes no query", status=422)
+        name = next(iter(request.query_params))[:100]
+        raise RequestRefused(f"{name!r}: this address takes no query; leave it out", status=422)
 
 
 def router() -> APIRouter:
