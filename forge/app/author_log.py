@@ -34,20 +34,25 @@ def author_log(workspace: Workspace, event: Judged) -> Data:
     if isinstance(said, str) and said.strip():
         found = excerpt(said, files=files, withheld=_withheld(event, report))
     error = None if found is None else found.untrusted_error
-    mend = None if found is not None and found.line is not None else _place(event, run, files, error)
+    mend = None if found is not None and found.line is not None else _place(workspace, event, run, files, error)
     return {"log": None if found is None else found.document(), "mend": mend, "report": str(path)}
 
 
-def _place(event: Judged, run: RunState, files: dict[str, bytes], untrusted_error: str | None) -> Data | None:
+def _place(
+    workspace: Workspace, event: Judged, run: RunState, files: dict[str, bytes], untrusted_error: str | None
+) -> Data | None:
     """Return the line of a refused kernel with which to begin; None if it wasn't refused or the line isn't clear."""
-    reason = event.reason if isinstance(event, CandidateRejected) else None
-    if reason is None or reason.code == "BAD_SUBMISSION":  # the author's own tests say where
+    if (
+        not isinstance(event, CandidateRejected) or event.reason.code == "BAD_SUBMISSION"
+    ):  # the author's tests say where
         return None
     if run.submitted is None or run.task is None or "kernel.py" not in files:
         return None
     task, entry = run.task.event.task, run.submitted.event.files.entry_point
-    named = {"entry": entry or task.op, "language": task.language, "code": reason.code}
-    place = place_to_mend(files["kernel.py"], **named, untrusted_error=untrusted_error)
+    named = {"entry": entry or task.op, "language": task.language, "code": event.reason.code}
+    shown = event.counterexample_sha256
+    wrong = None if shown is None else str(orjson.loads(workspace.blobs.get(shown))["output"])
+    place = place_to_mend(files["kernel.py"], **named, untrusted_error=untrusted_error, wrong_output=wrong)
     return None if place is None else place.document()
 
 

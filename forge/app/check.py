@@ -111,8 +111,14 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
     reason = None if isinstance(examined.verdict, Accepted) else examined.verdict.reason
     mend = None
     if reason is not None and (log is None or log.line is None):
+        compared = examined.counterexample
         named = {"entry": question.entry, "language": question.language.name, "code": reason.code}
-        mend = place_to_mend(question.kernel, **named, untrusted_error=log.untrusted_error if log else None)
+        mend = place_to_mend(
+            question.kernel,
+            **named,
+            untrusted_error=log.untrusted_error if log else None,
+            wrong_output=None if compared is None else compared.output,
+        )
     return CheckedFiles(
         operation=question.operation.name,
         entry_point=question.entry,

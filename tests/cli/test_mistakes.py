@@ -198,6 +198,32 @@ def test_a_wrong_value_also_names_the_line_that_launches(text: str, language: st
     assert (place.called_by and place.called_by.source) == launch
 
 
+TWO_OUTPUTS = in_cpp(
+    f"{LOOP}o[i] = 0;\n{LOOP}{{ const float sum = g[i]; total[i] += sum; o[i] = sum == 1 ? 2 : sum; }}\n"
+    "for (int64_t i = 0; i < n; ++i) if (o[i] == total[i]) return;"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "wrong", "source"),
+    [
+        (TWO_OUTPUTS, "cpp", "o", "o[i] = sum == 1"),
+        (TWO_OUTPUTS, "cpp", "total", "total[i] += sum"),
+        (TWO_OUTPUTS, "cpp", "y", 'extern "C"'),
+        (TRITON + "# tl.store(o + at, 1)\n", "triton", "out", "tl.store(out + at"),
+        (TRITON, "triton", "y", "tl.store(out + at"),
+    ],
+)
+def test_a_wrong_value_names_the_last_line_that_writes_that_output(
+    text: str, language: str, wrong: str, source: str
+) -> None:
+    named = {"entry": "silu_mul", "language": language, "code": "INCORRECT_NUMERICAL"}
+    place = place_to_mend(text.encode(), **named, wrong_output=wrong)
+    assert place is not None
+    assert source in place.source
+    assert place.called_by is not None
+
+
 def test_a_value_kept_between_calls_is_named_by_its_statement() -> None:
     text = written("global OUT", "OUT = torch.empty_like(gate)", "return OUT")
     place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="STATE_CARRIED")

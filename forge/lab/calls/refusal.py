@@ -105,7 +105,8 @@ def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output:
 
 def earlier_answer(wrong: Failed) -> Failed:
     """Return the refusal of a wrong answer that is an earlier one."""
-    message = f"an earlier answer was returned for a new question: {wrong.reason.message}"
+    why = "the kernel remembers, or doesn't use an argument"
+    message = f"an earlier answer was returned for a new question ({why}): {wrong.reason.message}"
     return dataclasses.replace(
         wrong,
         reason=Reason(code="REPLAYED_OUTPUT", message=message),

@@ -48,9 +48,18 @@ class LineToMend:
 
 
 def place_to_mend(
-    kernel: bytes, *, entry: str, language: str, code: str, untrusted_error: str | None = None
+    kernel: bytes,
+    *,
+    entry: str,
+    language: str,
+    code: str,
+    untrusted_error: str | None = None,
+    wrong_output: str | None = None,
 ) -> LineToMend | None:
-    """Return the line that a refusal with this reason code is about; None if the source doesn't show one."""
+    """Return the line that a refusal with this reason code is about; None if the source doesn't show one.
+
+    `wrong_output` is the output whose values were wrong; None if none was compared.
+    """
     text = kernel.decode(errors="replace")
     try:
         with warnings.catch_warnings(action="ignore"):
@@ -62,7 +71,9 @@ def place_to_mend(
     function = _entry(module, entry)
     if function is None:
         return _place(text, 1, f"begins a file without {entry}")
-    return _in_function(text, function, code, untrusted_error) or _of_outputs(text, function, language, code)
+    return _in_function(text, function, code, untrusted_error) or _of_outputs(
+        text, function, language, code, wrong_output
+    )
 
 
 def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_error: str | None) -> LineToMend | None:
@@ -81,7 +92,9 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
     return _first(text, nodes, (ast.While,), "is a loop") if code in ENDLESS else None
 
 
-def _of_outputs(text: str, function: ast.FunctionDef, language: str, code: str) -> LineToMend | None:
+def _of_outputs(
+    text: str, function: ast.FunctionDef, language: str, code: str, wrong_output: str | None
+) -> LineToMend | None:
     """Return the line that computes the outputs; of a wrong form, or where none shows, the one that returns them."""
     nodes = _own_nodes(function)
     returns = [node.lineno for node in nodes if isinstance(node, ast.Return) and node.value is not None]
@@ -89,10 +102,22 @@ def _of_outputs(text: str, function: ast.FunctionDef, language: str, code: str) 
         return _place(text, function.lineno, "is a function without a return value")
     marked = find_language(language).computes
     if marked is not None and code not in ABOUT_FORM:
+        written = _last_write(text, wrong_output) if wrong_output is not None else None
+        if written is not None:
+            return _place(text, written, f"writes {wrong_output}", called_by=_launch(text, nodes))
         found = next((place for place, line in enumerate(text.splitlines(), 1) if marked in line), None)
         if found is not None:
             return _place(text, found, "computes the outputs", called_by=_launch(text, nodes))
     return _place(text, max(returns), "returns the outputs")
+
+
+def _last_write(text: str, output: str) -> int | None:
+    """Return the last line that writes to memory by an output's name, in C++ or through Triton; None if none does."""
+    name = re.escape(output)
+    indexed = rf"(?<![\w.>]){name}\s*\[[^\n]*?\]\s*(?:[-+*/|&^]|<<|>>)?=(?!=)"
+    stored = rf"\btl\.(?:store|atomic_\w+)\(\s*{name}\b"
+    lines = re.finditer(rf"{indexed}|{stored}", text)
+    return max((text.count("\n", 0, one.start()) + 1 for one in lines), default=None)
 
 
 def _first(text: str, nodes: list[ast.AST], kinds: tuple[type[ast.stmt], ...], does: str) -> LineToMend | None:
