@@ -5,6 +5,8 @@ what was measured, at the nearest measured shape, with the distance. The answer'
 
 - `exact`: the asked shape was verified and measured
 - `covered`: it was verified, and measured at another shape
+- `between`: it wasn't verified itself, but the kernel is promoted for a shape with no larger size and for one with
+  no smaller size. The default policy allows it.
 - `nearest`: it wasn't verified itself, but each of its sizes lies between verified ones. No product of sizes exceeds
   a verified one, and it lies in the domain that the kernel declares. The policy must allow it.
 - `family`: one of the above on another GPU of the same architecture. The policy must allow it.

@@ -13,7 +13,7 @@ slot. Processor time, mean of 256 questions, two shared CPU cores, November 2026
 Building the index takes 1.6 ms for a slot of 100 kernels, and 3.8 ms with the family, once for a slot and policy.
 """
 
-from forge.lookup.policy import FITS
+from forge.lookup.policy import BETWEEN, COVERED, EXACT, FITS, NEAREST
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -61,22 +61,22 @@ class Tier:
         """Return the best kernel: its place in FITS, its distance, itself, and the measured point that counts."""
         row = self.exact.get(question.sizes)
         if row is not None:
-            return 0, 0.0, row[2], row[3]
-        if question.policy.loosest == 0:
+            return EXACT, 0.0, row[2], row[3]
+        if question.policy.loosest == EXACT:
             return None
         covering = self.covering.get(question.sizes)
         found = None if covering is None else self._nearest(question, covering)
         if found is not None:
-            return (1, *found)
-        if question.policy.loosest == 1:
+            return (COVERED, *found)
+        if question.policy.loosest == COVERED:
             return None
         inside = {offer for offer in self.many if question.sizes in offer.domains[self.axes]}
         between = {offer for offer in inside if question.bracket(offer) is not None}
         found = self._nearest(question, between) if between else None
         if found is not None:
-            return (2, *found)
-        found = self._nearest(question, None) if question.policy.loosest == len(FITS) - 1 else None
-        return None if found is None else (3, *found)
+            return (BETWEEN, *found)
+        found = self._nearest(question, None) if question.policy.loosest == NEAREST else None
+        return None if found is None else (NEAREST, *found)
 
     def _nearest(self, question: "Question", among: "set[Offer] | None") -> "tuple[float, Offer, Point] | None":
         """Return the kernel that was measured nearest to the asked shape.

@@ -9,6 +9,8 @@ if TYPE_CHECKING:
 REGIMES = ("cold", "resident")
 FITS = ("exact", "covered", "between", "nearest")
 """Ways in which a shape fits a kernel, the best first. `between`: the kernel is proven on both sides of it."""
+EXACT, COVERED, BETWEEN, NEAREST = range(len(FITS))
+"""Places of these ways in FITS. A smaller one is a better fit."""
 MOST_OCTAVES = 1_000_000
 """Largest number of octaves that a policy may allow between two shapes. Chosen; every shape is nearer, and a float
 holds it exactly."""

@@ -1,7 +1,7 @@
 """One slot at one shape, and how well a kernel fits it. These are the rules of a lookup; no file is read."""
 
 from forge.errors import UsageError
-from forge.lookup.policy import FITS, Policy
+from forge.lookup.policy import BETWEEN, COVERED, EXACT, FITS, NEAREST, Policy
 from forge.lookup.sizes import LARGEST_SIZE, is_size, octaves
 
 TYPE_CHECKING = False
@@ -100,12 +100,12 @@ class Question:
             return f"shape has axes {list(self.axes)}, none verified"
         if self.sizes in domain.verified:
             measured = self.points(offer).get(self.axes, ())
-            rank = 0 if any(point.sizes == self.sizes for point in measured) else 1
+            rank = EXACT if any(point.sizes == self.sizes for point in measured) else COVERED
         else:
             beyond = domain.beyond(self.sizes)
             if beyond is not None:
                 return beyond
-            rank = 2 if self.bracket(offer) is not None else 3
+            rank = BETWEEN if self.bracket(offer) is not None else NEAREST
         if rank > self.policy.loosest:
             return f"shape is only {FITS[rank]}, the policy asks for {self.policy.shape}"
         return rank
