@@ -32,7 +32,13 @@ LOCKED_S = 1.0
 """Time after which runs that other workers had are tried again, in seconds: a worker that was killed changes nothing
 in the ledger."""
 
+MOST_PREFERRED = 8
+"""Number of runs in a row that a worker takes before the oldest one. Chosen; more save more compilations, and let the
+oldest wait longer."""
+
 Summary = dict[str, object]
+Baselines = tuple[object, ...]
+"""Key of what torch.compile makes for the baselines of a task: runs with the same key need it once."""
 Opened = Callable[[], AbstractContextManager[Workspace]]
 
 
@@ -51,6 +57,10 @@ class Worker:
     _ledger_id: str = ""
     _refused: set[int] = field(default_factory=set)
     """Requests that this worker couldn't serve; it leaves them to others."""
+    _compiled: set[Baselines] = field(default_factory=set)
+    """Baselines that this worker's place has compiled. They are there until the worker ends."""
+    _preferred: int = 0
+    """Number of runs taken before the oldest one since that was taken last."""
 
     def serve(self) -> Generator[Summary, None, None]:
         """Yield the summary of each run that was worked on; wait for the next without end."""
@@ -84,13 +94,22 @@ class Worker:
         return bool(passed_over)
 
     def _next(self, workspace: Workspace, passed_over: set[int]) -> RunState | None:
-        """Return the run with the oldest request that this worker may serve and that no other worker has."""
-        for run in open_work(self._folded(workspace)):
-            assert run.request is not None
-            served = runs_on(task_of(run), self.gpu) and run.request.seq not in self._refused
-            if served and run.request.seq not in passed_over:
-                return run
-        return None
+        """Return the run to work on next: of those that this worker may serve and that no other worker has.
+
+        A run whose baselines are compiled here comes first, otherwise the oldest request. No worker waits for a run.
+        """
+        served = [run for run in open_work(self._folded(workspace)) if self._serves(run, passed_over)]
+        if not served:
+            return None
+        chosen = served[0]
+        if self._preferred < MOST_PREFERRED:
+            chosen = next((run for run in served if _baselines_of(run) in self._compiled), chosen)
+        self._preferred = 0 if chosen is served[0] else self._preferred + 1
+        return chosen
+
+    def _serves(self, run: RunState, passed_over: set[int]) -> bool:
+        assert run.request is not None
+        return runs_on(task_of(run), self.gpu) and run.request.seq not in self._refused | passed_over
 
     def _folded(self, workspace: Workspace) -> RunsState:
         """Return the state of every run. Only events since the last call are read, unless the ledger is another."""
@@ -112,6 +131,8 @@ class Worker:
             with suppress(CalledOff), until_closed(workspace, run_id):
                 while run.request is not None and run.request.seq not in self._refused:
                     _step(workspace, run, self.progress(run_id))
+                    if run.state == "verified":  # it was timed beside its baselines
+                        self._compiled.add(_baselines_of(run))
                     run = take_up(workspace, workspace.find_run(run_id))
             run = workspace.find_run(run_id)
         except ForgeError as error:
@@ -126,6 +147,11 @@ def _still_asked(workspace: Workspace, seen: RunState) -> bool:
     """Return whether a run's request stands now that the run is taken: another worker may have answered it before."""
     now = workspace.find_run(seen.run_id).request
     return now is not None and seen.request is not None and now.seq == seen.request.seq
+
+
+def _baselines_of(run: RunState) -> Baselines:
+    task = task_of(run)
+    return (task.op, task.dtype, task.target.gpu, tuple(sorted(task.shape.items())))
 
 
 def _step(workspace: Workspace, run: RunState, progress: Progress) -> None:
