@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from forge.mcp import forms
 from forge.mcp.fitting import Fitted, fitted, part
+from forge.mcp.recommendation_address import recommendation_address
 
 if TYPE_CHECKING:
     from forge.app.desk.desk import Desk
@@ -52,12 +53,22 @@ async def task_list(call: Asking, asked: forms.TaskListForm) -> Fitted:
     """List tasks that want a kernel, the newest first."""
     from forge.app.desk import tasks
 
-    found = await call.read(
-        lambda view: tasks.all_tasks(
-            view, op=asked.op, gpu=asked.gpu, language=asked.language, after=asked.after, limit=LISTED_TASKS
+    limit = LISTED_TASKS
+    while True:
+        found = await call.read(
+            partial(
+                tasks.all_tasks,
+                op=asked.op,
+                gpu=asked.gpu,
+                language=asked.language,
+                after=asked.after,
+                limit=limit,
+            )
         )
-    )
-    return fitted(found, whole_at=None)
+        answer = fitted(found, whole_at=None)
+        if "cut" not in answer.document or limit == 1:
+            return answer
+        limit //= 2  # `next` leads to what is left out
 
 
 async def task_brief(call: Asking, asked: forms.BriefForm) -> Fitted:
@@ -168,9 +179,12 @@ async def recommend(call: Asking, asked: forms.RecommendForm) -> Fitted:
     if asked.gpu is not None:
         constraints["gpus"] = [asked.gpu]
     aims = {"workload": asked.workload, "priority": asked.priority, "constraints": constraints}
+    whole_at = recommendation_address(
+        asked.model, workload=asked.workload, priority=asked.priority, max_gpus=asked.max_gpus, gpu=asked.gpu
+    )
     return fitted(
         await call.read(lambda view: answers.recommendation(view, models=[asked.model], asked=aims, prices=[])),
-        whole_at=None,
+        whole_at=whole_at,
     )
 
 

@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from forge.mcp.recommendation_address import recommended
+
 if TYPE_CHECKING:
     from forge.app.desk.view import View
     from forge.app.tokens import Caller
@@ -14,6 +16,7 @@ TEMPLATES = {
     "forge://kernel/{id}": "A kernel's entry in the registry: every number, and the event behind it.",
     "forge://kernel/{id}/{file}": "A file of a kernel, as it was promoted.",
     "forge://notes/{op}": "All that was tried for an operation.",
+    "forge://recommendation/{model}/{workload},{priority},{max_gpus},{gpu}": "A whole recommendation; gpu may lack.",
     "forge://event/{seq}": "A recorded event with its hash.",
 }
 """Form of an address -> what is there."""
@@ -45,6 +48,8 @@ def read_resource(view: "View", caller: "Caller", untrusted_address: str) -> str
             return kernels.kernel_file(view, name, file)
         case ("notes", False):
             return as_text(notes(view, op=name, gpu=None))
+        case ("recommendation", True):
+            return as_text(recommended(view, name, file))
         case ("event", False) if name.isascii() and name.isdecimal() and len(name) <= 12:
             return as_text(history.event_document(view, caller, int(name)))
         case _:

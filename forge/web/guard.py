@@ -7,6 +7,8 @@ loading anything that isn't of this server.
 import asyncio
 import re
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import cast
 from urllib.parse import parse_qsl, unquote_to_bytes, urlsplit
@@ -29,6 +31,10 @@ LARGEST_BODY = 5 * 256 * 1024 * 2
 BODY_S = 20.0
 """Longest time that a body may take to arrive, in seconds. Chosen; a slow caller holds one of the connections
 meanwhile."""
+MOST_IN_FLIGHT = 48
+"""Largest number of requests of one caller that are answered at once; those of callers without a token count together
+for each address. Chosen: a page takes six requests, so it is a few pages of a few tabs. Long answers are counted by
+what gives them."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 REPEATED = frozenset({"type", "model", "price"})
@@ -51,6 +57,8 @@ HOST = re.compile(r"(?:\[(?P<address>[0-9A-Fa-f:.]+)\]|(?P<name>[^\[\]:@]+))(?::
 """Form of a Host header: an IPv6 address in brackets or another name, and perhaps a port (RFC 9110, section 7.2)."""
 TOOLS_PATH = "/mcp"
 """Path at which tools are called."""
+LONG_PATHS = frozenset({TOOLS_PATH, "/api/v1/events"})
+"""Paths of long answers: calls of tools, which may wait for a run, and the stream of events."""
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 """Names by which this machine reaches itself."""
 
@@ -63,6 +71,8 @@ class Guard:
     hosts: frozenset[str] = LOOPBACK
     reads: Rate = field(default_factory=lambda: Rate(per_second=2000, burst=4000))
     writes: Rate = field(default_factory=lambda: Rate(per_second=2, burst=30))
+    in_flight: Counter[str] = field(default_factory=Counter)
+    """Caller -> number of its requests that are being answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -76,11 +86,16 @@ class Guard:
             self._require_host(headers)
             if scope["method"] not in SAFE:
                 self._require_origin(headers)
-            self._require_rate(scope, headers)
+            caller = _credential(headers) or (scope.get("client") or ("",))[0]
+            self._require_rate(scope, caller)
+            is_long = scope["path"] in LONG_PATHS
+            if not is_long:
+                self._require_room(caller)
         except RequestRefused as error:
             await of_error(error)(scope, receive, guarded)
             return
-        await self.app(scope, _Body(receive).receive, guarded)
+        with nullcontext() if is_long else self._counted(caller):
+            await _answer(self.app, scope, _Body(receive).receive, guarded)
 
     def _require_host(self, headers: dict[str, str]) -> None:
         """Raise RequestRefused for a host that isn't this server: a page elsewhere may have its name point here."""
@@ -98,13 +113,46 @@ class Guard:
                 f"origin {str(origin)[:100]!r}: expected a page of this server, or a program without one", status=403
             )
 
-    def _require_rate(self, scope: Scope, headers: dict[str, str]) -> None:
-        client = scope.get("client") or ("",)
-        caller = _credential(headers) or client[0]
+    def _require_rate(self, scope: Scope, caller: str) -> None:
         is_tool = scope["path"] == TOOLS_PATH  # a call of a tool is a POST, also if it only reads
         rate = self.reads if scope["method"] in SAFE or is_tool else self.writes
         if not rate.take(caller):
             raise RequestRefused(f"too many requests: expected at most {rate.per_second:g} a second", status=429)
+
+    def _require_room(self, caller: str) -> None:
+        if self.in_flight[caller] >= MOST_IN_FLIGHT:
+            raise RequestRefused(
+                f"{MOST_IN_FLIGHT} requests of yours are being answered: expected fewer before another", status=429
+            )
+
+    @contextmanager
+    def _counted(self, caller: str) -> Iterator[None]:
+        """Count a request of a caller until the block ends."""
+        self.in_flight[caller] += 1
+        try:
+            yield
+        finally:
+            self.in_flight[caller] -= 1
+            if not self.in_flight[caller]:
+                del self.in_flight[caller]
+
+
+async def _answer(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer one request. The server cancels it when it ends: then say so, or end the answer that has begun."""
+    has_begun = False
+
+    async def sending(message: Message) -> None:
+        nonlocal has_begun
+        has_begun = True
+        await send(message)
+
+    try:
+        await app(scope, receive, sending)
+    except asyncio.CancelledError:
+        if has_begun:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+        else:
+            await of_error(RequestRefused("the server ends: expected a later call", status=503))(scope, receive, send)
 
 
 class _Body:

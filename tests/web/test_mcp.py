@@ -16,9 +16,11 @@ from mcp.client.streamable_http import streamable_http_client
 from forge.app.desk.agents import progress_since
 from forge.app.desk.desk import Desk
 from forge.app.desk.view import View
+from forge.app.recommend import recommend
 from forge.app.runs import abort
 from forge.app.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
 from forge.app.workspace import Workspace
+from forge.mcp import fitting
 from forge.mcp.fitting import LARGEST_ANSWER, fitted, part
 from forge.mcp.offered_tools import TOOLS
 from forge.mcp.sdk import make_server
@@ -111,6 +113,41 @@ def test_an_agent_reads_a_task_hands_in_waits_and_reads_the_result(mine: Path) -
         assert (await called(client, "budget"))["handed_in"] == 1
         written = {one["actor"] for one in history(mine) if one["run"] == made["run_id"]}
         assert written == {"agent:mcp", "system:serve"}
+
+    in_memory(mine, talk)
+
+
+def test_nothing_of_a_long_answer_is_lost(
+    filled_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine = copied(filled_workspace, tmp_path / "home")
+    for speedup in ("1.6", "1.7", "1.8"):
+        create_task(mine, "--min-speedup", speedup)
+    monkeypatch.setattr(fitting, "LARGEST_ANSWER", 1400)
+    recorded = {one["task_id"] for one in ask("task", "list", "--home", mine, "--json").document}
+    asked = {"model": "llama3.1-8b", "workload": "chat", "max_gpus": 4, "gpu": "h200"}
+
+    async def talk(client: Client) -> None:
+        found, pages, after = set[str](), 0, None
+        while pages < len(recorded):
+            listed = await called(client, "task_list", after=after)
+            assert "cut" not in listed
+            found |= {one["task_id"] for one in listed["items"]}
+            pages, after = pages + 1, listed["next"]
+            if after is None:
+                break
+        assert found == recorded
+        assert pages > 1, "all tasks fit into one answer, so this shows nothing"
+        answer = await client.call_tool("recommend", asked)
+        short = answer.structured_content
+        assert short["cut"] is True
+        assert answer.content[1].uri == short["whole"]
+        whole = json.loads((await client.read_resource(short["whole"])).contents[0].text)
+        constraints: dict[str, object] = {"max_gpus": 4, "gpus": ["h200"]}
+        aims = {"workload": "chat", "priority": "balanced", "constraints": constraints}
+        assert whole == recommend(mine, models=["llama3.1-8b"], asked=aims, prices=[])
+        with pytest.raises(MCPError, match="bad aims"):
+            await client.read_resource("forge://recommendation/llama3.1-8b/chat")
 
     in_memory(mine, talk)
 

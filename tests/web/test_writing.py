@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.desk import asking, waiting
+from forge.app.desk import asking, handed_in_bytes, waiting
 from forge.app.tokens import Caller
 from forge.errors import RequestRefused
 from tests.cli.asking import HONEST, ask, copied, create_task, history, ledger_stands
@@ -85,6 +85,30 @@ def test_a_key_makes_a_repeated_submission_the_same_run(server: Served) -> None:
     assert head(server) == before
     mine = server.post("/submissions", "eve", wanted, **key).json()
     assert mine["run_id"] != first["run_id"], "another author's key"
+
+
+def test_one_author_keeps_only_so_many_bytes(
+    filled_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    size = sum(len(text.encode()) for text in FILES.values())
+    monkeypatch.setattr(handed_in_bytes, "MOST_BYTES", 2 * size + 10)
+    home = copied(filled_workspace, tmp_path / "home")
+    task = ask("task", "list", "--home", home, "--json").document[-1]["task_id"]
+    ada, eve, olga = Caller("author", "ada"), Caller("author", "eve"), Caller("operator", "olga")
+
+    def hand_in(caller: Caller, key: str) -> dict[str, object]:
+        with asking.opened(home, caller) as workspace:
+            return asking.submit(workspace, caller, task=task, untrusted_files=FILES, until=None, key=key)
+
+    made = [hand_in(ada, key) for key in ("one", "two")]
+    before = len(history(home))
+    with pytest.raises(RequestRefused, match=f"{2 * size} bytes") as refused:
+        hand_in(ada, "three")
+    assert refused.value.status == 429
+    assert len(history(home)) == before
+    assert hand_in(ada, "two") == made[1], "what was handed in before is answered"
+    assert hand_in(eve, "one")["verdict"] == "accepted", "another author has room of its own"
+    assert all(hand_in(olga, key)["verdict"] == "accepted" for key in ("a", "b", "c"))
 
 
 def test_one_author_fills_the_workers_queue_only_so_far(

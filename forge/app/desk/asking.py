@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from forge.app.desk.handed_in_bytes import require_disk
 from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
 from forge.app.desk.waiting import require_room
@@ -54,7 +55,10 @@ def submit(
     created = find_task(workspace, task)
     if created.task_id != task:
         raise NotFound(f"no task {task[:200]!r}: expected the whole id of one", hint="forge task list")
-    if until is not None and (key is None or workspace.ledger.place_of(_command(caller, key)) is None):
+    is_new = key is None or workspace.ledger.place_of(_command(caller, key)) is None
+    if is_new:
+        require_disk(workspace, caller, untrusted_files)
+    if is_new and until is not None:
         require_room(workspace, caller)
     run_id = _run_for(workspace, caller, task, key)
     event = _handed_in(workspace, caller, run_id, untrusted_files, key)
