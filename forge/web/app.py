@@ -69,13 +69,17 @@ def make_app(desk: Desk, *, hosts: frozenset[str] = frozenset(), tools: Callable
     app.router.routes.extend([*forms.routes(), *serving.routes()])
     if later is not None:
         app.router.routes.append(Route(TOOLS_PATH, later, methods=["POST"]))
+    _answer_errors(app)
+    app.add_middleware(Guard, hosts=LOOPBACK | hosts)
+    _describe_problems(app)
+    return app
+
+
+def _answer_errors(app: FastAPI) -> None:
     app.add_exception_handler(ForgeError, on_forge_error)
     app.add_exception_handler(RequestValidationError, on_bad_request)
     app.add_exception_handler(HTTPException, _on_http_error)
     app.add_exception_handler(Exception, on_fault)
-    app.add_middleware(Guard, hosts=LOOPBACK | hosts)
-    _describe_problems(app)
-    return app
 
 
 async def _on_http_error(request: Request, error: Exception) -> Response:

@@ -27,7 +27,7 @@ KERNELS = """
 Document = Mapping[str, Any]  # Any: a JSON document, validated when it was recorded
 
 
-class Bounds(NamedTuple):
+class IntervalRow(NamedTuple):
     """A ratio and its 95 % interval."""
 
     ratio: float
@@ -35,12 +35,12 @@ class Bounds(NamedTuple):
     high: float
 
 
-class Compared(NamedTuple):
+class ComparisonRow(NamedTuple):
     """What the spread between sessions is estimated from: two intervals, and the process pairs behind each."""
 
-    first: Bounds
+    first: IntervalRow
     first_pairs: int
-    second: Bounds
+    second: IntervalRow
     second_pairs: int
 
 
@@ -109,19 +109,21 @@ def _rows(one: PlainEvent, kernel: Named, another_machine: bool) -> Iterable[tup
     for found in event["comparisons"]:
         first, second = found["first"], found["second"]
         difference = second["ratio"] / first["ratio"] - 1
-        figures = (*(first[name] for name in Bounds._fields), *(second[name] for name in Bounds._fields))
+        figures = (*(first[name] for name in IntervalRow._fields), *(second[name] for name in IntervalRow._fields))
         yield (*begins, found["regime"], found["baseline"], *figures, difference, found["session_spread"], *ends)
 
 
-def _compared(found: Document) -> Compared:
-    first, second = (Bounds(*(found[which][name] for name in Bounds._fields)) for which in ("first", "second"))
-    return Compared(first, found["first_pairs"], second, found["second_pairs"])
+def _compared(found: Document) -> ComparisonRow:
+    first, second = (
+        IntervalRow(*(found[which][name] for name in IntervalRow._fields)) for which in ("first", "second")
+    )
+    return ComparisonRow(first, found["first_pairs"], second, found["second_pairs"])
 
 
 def _spreads(found: Iterable[PlainEvent], elsewhere: Mapping[int, bool]) -> list[dict[str, object]]:
     """Return the spread by clock and regime: of all replications, and of those on another machine."""
     answers: list[dict[str, object]] = []
-    groups: dict[tuple[str, str], list[tuple[int, Compared]]] = {}
+    groups: dict[tuple[str, str], list[tuple[int, ComparisonRow]]] = {}
     for one in found:
         for comparison in one.event["comparisons"]:
             method = one.event["workloads"][0]["candidate"]["method"]

@@ -25,7 +25,7 @@ NORMAL_975 = 1.959964
 """The 97.5 % quantile of the normal distribution."""
 
 
-class Bounds(Protocol):
+class RatioInterval(Protocol):
     """A ratio and its 95 % interval."""
 
     @property
@@ -36,15 +36,15 @@ class Bounds(Protocol):
     def high(self) -> float: ...  # noqa: D102
 
 
-class Compared(Protocol):
+class SpeedupPair(Protocol):
     """Two measurements of one regime, over one baseline: each with the process pairs behind its interval."""
 
     @property
-    def first(self) -> Bounds: ...  # noqa: D102
+    def first(self) -> RatioInterval: ...  # noqa: D102
     @property
     def first_pairs(self) -> int: ...  # noqa: D102
     @property
-    def second(self) -> Bounds: ...  # noqa: D102
+    def second(self) -> RatioInterval: ...  # noqa: D102
     @property
     def second_pairs(self) -> int: ...  # noqa: D102
 
@@ -63,7 +63,7 @@ class SessionSpread:
         return math.expm1(NORMAL_975 * math.sqrt(2) * self.tau)
 
 
-def session_spread(comparisons: Sequence[Compared]) -> SessionSpread | None:
+def session_spread(comparisons: Sequence[SpeedupPair]) -> SessionSpread | None:
     """Estimate the spread from at least `FEWEST_REPLICATIONS` comparisons; None: it is unknown."""
     if len(comparisons) < FEWEST_REPLICATIONS:
         return None
@@ -76,12 +76,12 @@ def session_spread(comparisons: Sequence[Compared]) -> SessionSpread | None:
     return SessionSpread(tau=math.sqrt(max(0.0, excess / 2)), replications=len(comparisons))
 
 
-def log_difference(comparison: Compared) -> float:
+def log_difference(comparison: SpeedupPair) -> float:
     """Return the log of the second ratio over the first."""
     return math.log(comparison.second.ratio / comparison.first.ratio)
 
 
-def standard_error(interval: Bounds, pairs: int) -> float:
+def standard_error(interval: RatioInterval, pairs: int) -> float:
     """Return the standard error of the mean log ratio behind an interval over this many process pairs."""
     return math.log(interval.high / interval.low) / 2 / t_975(pairs - 1)
 
