@@ -1,6 +1,8 @@
 """Two nodes of one machine judge: what they answer, what happens if one is lost, and who may be asked at all."""
 
+import json
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -26,8 +28,10 @@ from forge.lab.judge_version import gates_sha256
 from forge.sandbox import calling_off
 from forge.sandbox.calling_off import CalledOff
 from tests.candidates import job_for
-from tests.cli.asking import HONEST, ask, history, ledger_stands
+from tests.cli.asking import HONEST, ask, copied, history, ledger_stands
 from tests.cluster.answers import Garbage, OnlyWalls, Silent, Verbose
+from tests.docs.markdown import blocks
+from tests.docs.test_two_machines import PAGE
 from tests.evil.described import CANDIDATES, described
 from tests.evil.test_evil import job_of
 from tests.executor.test_remote import processes_below
@@ -279,3 +283,20 @@ def test_a_pipeline_whose_node_is_killed_decides_every_folder_once_and_each_node
 def test_what_is_no_place_is_refused(address: str) -> None:
     with pytest.raises(UsageError, match="expected ray://"):
         parse_address(address)
+
+
+@pytest.mark.usefixtures("places")
+def test_the_commands_for_a_cluster_of_the_page_on_two_machines_run(cluster: Any, home: Path, tmp_path: Path) -> None:
+    shown = [block.text for block in blocks("sh") if block.page == PAGE and "forge doctor --ray" in block.text]
+    doctor, pipeline = (shlex.split(line)[1:] for line in shown[0].splitlines())
+    (tmp_path / "candidates").mkdir()
+    refused = copied(HONEST, tmp_path / "candidates" / "one")
+    (refused / "kernel.py").write_text("import os\n")
+
+    def here(words: list[str]) -> list[str]:
+        stand_ins = {"10.0.0.1:6379": cluster.address, "candidates/*": str(refused)}
+        return [stand_ins.get(word, word) for word in words]
+
+    told = ask(*here(doctor), "--home", home, "--json").document
+    assert "ray" in json.dumps(told)
+    assert ask(*here(pipeline), "--home", home, "--json").document["verdict"] == "rejected"

@@ -47,6 +47,7 @@ def served(folder: Path, *program: object) -> Iterator[Served]:
     (folder / "sshd_config").write_text(
         f"ListenAddress 127.0.0.1:{port}\nHostKey {folder}/host\nAuthorizedKeysFile {folder}/user.pub\n"
         f"StrictModes no\nUsePAM no\nPidFile none\nPermitRootLogin yes\n"
+        f"SetEnv PATH={folder}:/usr/bin:/bin\n"
     )
     (folder / "ssh_config").write_text(
         f"IdentityFile {folder}/user\nIdentitiesOnly yes\nUserKnownHostsFile {folder}/known\n"
