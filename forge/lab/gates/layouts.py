@@ -3,7 +3,7 @@
 By contract an input may begin at any element of its storage, so at any address that is aligned to an element. Offsets
 of different powers of two tell a kernel that needs 16 or 32 bytes from one that checks for less. Then each input
 alone has the layout: a kernel may check the address or the strides of one operand only. At last two inputs of one
-form are one tensor, as in a call that adds a tensor to itself.
+form are one tensor, as in a call that adds a tensor to itself, and then two equal ones.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import assert_never
 
 from forge.domain.tensors import LayoutName
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.calls.placement import Placement, can_have_layouts
+from forge.lab.calls.placement import PLAIN, Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
@@ -72,7 +72,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 def _ask_with_one_tensor(kernel: LoadedKernel) -> Failed | None:
-    """Ask once for each two activations of one form, with one tensor for both; return the refusal, if any."""
+    """Ask for each two activations of one form, with one tensor for both and with equal ones; return a refusal."""
     operation = kernel.operation
     alike = [spec for spec in operation.activations if spec.name not in operation.updates]
     for one, other in itertools.combinations(alike, 2):
@@ -81,11 +81,14 @@ def _ask_with_one_tensor(kernel: LoadedKernel) -> Failed | None:
         case = kernel.case(kernel.shape)
         first, second = operation.inputs.index(one), operation.inputs.index(other)
         inputs = (*case.inputs[:second], case.inputs[first], *case.inputs[second + 1 :])
-        placement = Placement(one_tensor=(one.name, other.name))
-        checked = kernel.check_alone(dataclasses.replace(case, inputs=inputs), placement)
-        if isinstance(checked, Failed):
-            message = f"with one tensor for {one.name!r} and {other.name!r}: {checked.reason.message}"
-            return dataclasses.replace(checked, reason=checked.reason.model_copy(update={"message": message}))
+        for tensors, placement in (
+            ("one tensor", Placement(one_tensor=(one.name, other.name))),
+            ("equal tensors", PLAIN),
+        ):
+            checked = kernel.check_alone(dataclasses.replace(case, inputs=inputs), placement)
+            if isinstance(checked, Failed):
+                message = f"with {tensors} for {one.name!r} and {other.name!r}: {checked.reason.message}"
+                return dataclasses.replace(checked, reason=checked.reason.model_copy(update={"message": message}))
     return None
 
 

@@ -24,9 +24,15 @@ shows at one of them."""
 MODEL_WIDTHS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192)
 """Sizes of the axis that is summed over in published models, and powers of two. Kernels have code of their own for
 them, and no drawn size is likely to be one."""
-INTERPRETED_WIDTHS = 4
-"""Number of these widths, drawn at random, that an interpreter is asked, since it takes long for wide rows."""
-FREE_EDGES = (1, 2, 3, 7, 17, 31, 33, 65, 127, 129, 257, 1025)
+BESIDE_POWERS = tuple(
+    sorted({2**power + beside for power in range(2, 15) for beside in (-1, 0, 1)} - {*EDGES, *MODEL_WIDTHS})
+)
+"""All other powers of two from 4 to 16384, and the sizes beside them: a vector, a warp or a block and one element
+more or less. Other axes are short there."""
+INTERPRETED_WIDTHS, INTERPRETED_ROWS = 4, 2
+"""Numbers of widths of each of these two lists, and of numbers of rows beside powers of two, that an interpreter is
+asked. They are drawn at random, since an interpreter takes long."""
+FREE_EDGES = (1, 2, 3, 4, 7, 8, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 256, 257, 1025)
 """Sizes of any other axis that may have tails, with few rows and a short sum. Some more are drawn up to
 `MOST_FREE`."""
 MOST_FREE = 1024
@@ -38,6 +44,12 @@ sum costs time."""
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 """Numbers of rows that are always asked: none, a few, and numbers around 256, where a last block of rows is full or
 holds one."""
+ROWS_BESIDE_POWERS = tuple(sorted({2**power + beside for power in range(2, 11) for beside in (-1, 0, 1)} - {*ROWS}))
+"""Other numbers of rows that are asked with few columns: powers of two from 4 to 1024, and the numbers beside them.
+A tile of rows is then full, short of one row, or followed by one."""
+MOST_EQUAL_ELEMENTS, EQUAL_RANGE = 2**16, (4, 129)
+"""Number of elements of an operand, at most, and range of the size where several axes have the same size. A kernel
+may tell its axes apart by their sizes."""
 MOST_ROWS, MOST_TALL_ELEMENTS = 4096, 2**15
 """Number of rows up to which one is drawn in every second octave, and the most elements of rows times width there."""
 TWO_DRAWS_FROM = 1024
@@ -69,9 +81,9 @@ each verification."""
 MOST_ELEMENTS = 2**20
 """Number of elements of rows times width, at most, for the fixed numbers of rows. Chosen; the host draws and judges
 every element of ten such shapes."""
-AGAIN_ELEMENTS, SWAP_SHARE = 2**17, 0.5
-"""Number of elements in an operand from which on a shape is asked twice, and the share of second questions that only
-swap two elements. A kernel may cache costly work by shape, by address or by a few elements."""
+SWAP_ELEMENTS, SWAP_SHARE = 2**17, 0.5
+"""Number of elements in an operand from which on a shape's second question may only swap two elements, and the share
+of those. A kernel may cache costly work by shape, by address or by a few elements."""
 MOST_DRAWN = 2**23
 """Number of elements in the largest operand, at most, with many rows or a wide row. The host draws and judges every
 element; drawing 2^23 normal values took 0.2 s on one core."""
@@ -79,7 +91,7 @@ THRESHOLD = "1 x the bound at every shape"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge each shape once, and large shapes again with other contents.
+    """Judge each shape, and each again with other contents.
 
     The smallest failing shape is the counterexample.
     """
@@ -147,19 +159,18 @@ def _domain_shapes(kernel: LoadedKernel) -> tuple[Sequence[Mapping[str, int]], s
 
 
 def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:
-    """Ask at one shape, and once more if it is large.
+    """Ask twice at one shape, of an interpreter once; small held-out shapes come again later anyway.
 
-    The second call has the same addresses, and new contents or two elements swapped.
+    The second call has the same addresses and new contents; in some large shapes it has two elements swapped.
     """
     case = kernel.case(shape)
     checked = kernel.check_alone(case)
-    again_too = kernel.runner.takes_large_shapes and (
-        large or largest_operand(kernel.operation, shape) >= AGAIN_ELEMENTS
-    )
+    may_swap = large or largest_operand(kernel.operation, shape) >= SWAP_ELEMENTS
+    again_too = kernel.runner.takes_large_shapes and (may_swap or shape not in kernel.held_out)
     if isinstance(checked, Failed) or not again_too:
         return checked
     movable = [place for place in range(len(case.inputs)) if place not in kernel.operation.still]
-    swapped = bool(movable) and kernel.rng.random() < SWAP_SHARE
+    swapped = may_swap and bool(movable) and kernel.rng.random() < SWAP_SHARE
     again = swap_in_row(case, kernel.rng.choice(movable), kernel.rng) if swapped else kernel.case(shape)
     observed = kernel.call([again])
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
@@ -177,7 +188,37 @@ def _edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     free = (*FREE_EDGES, *in_each_octave(rng, 4, MOST_FREE))
     by_free = [{**few, axis: size} for axis in kernel.operation.free_axes for size in free]
     by_free = [shape for shape in by_free if narrowed(kernel.operation, shape) == shape]
-    return [affordable(kernel.operation, shape, kernel.shape) for shape in (*by_reduced, *by_rows, *by_free)]
+    found = (*by_reduced, *_beside_powers(kernel), *_with_equal_axes(kernel), *by_rows, *by_free)
+    return [affordable(kernel.operation, shape, kernel.shape) for shape in found]
+
+
+def _beside_powers(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes with a width or a number of rows that is a power of two or beside one; free axes are short."""
+    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
+    thin = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
+    widths, counts = list(BESIDE_POWERS), list(ROWS_BESIDE_POWERS)
+    if not kernel.runner.takes_large_shapes:
+        widths = rng.sample(widths, INTERPRETED_WIDTHS)
+        counts = rng.sample([count for count in counts if count <= FREE_EDGES[-2]], INTERPRETED_ROWS)
+    shapes = [{**thin, rows: min(3, kernel.shape[rows]), reduced: width} for width in widths]
+    for count in counts:
+        narrow = {**thin, reduced: min(kernel.shape[reduced], MOST_TALL_ELEMENTS // count, log_uniform(rng, *WIDTHS))}
+        shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
+    return list(shapes)
+
+
+def _with_equal_axes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes in which the rows, the width and the free axes have one size: a power of two, and an odd one."""
+    operation, rng = kernel.operation, kernel.rng
+    axes = (operation.row_axis, operation.reduced_axis, *operation.free_axes)
+    shapes: list[Mapping[str, int]] = []
+    for modulus, remainder in ((1, 0), (2, 1)):
+        size = of_class(rng, *EQUAL_RANGE, modulus, remainder)
+        while largest_operand(operation, {**kernel.shape, **dict.fromkeys(axes, size)}) > MOST_EQUAL_ELEMENTS:
+            size -= 1
+        size = size | 1 if remainder else 2 ** (size.bit_length() - 1)
+        shapes.append({**kernel.shape, **dict.fromkeys(axes, size)})
+    return shapes
 
 
 def _drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
