@@ -154,6 +154,16 @@ IN_TRITON = {
         "FALLBACK",
         "def silu_mul",
     ),
+    "a block for a condition": (
+        in_triton("    inside = at < count\n", "    inside = at < count\n    if inside:\n        at += 0\n"),
+        "RUNTIME_ERROR",
+        "if inside:",
+    ),
+    "a load without a mask": (
+        in_triton("tl.load(up + at, mask=inside, other=0.0)", "tl.load(up + at)"),
+        "OUT_OF_BOUNDS",
+        "tl.load(up + at)",
+    ),
     "an element too few": (in_triton("at < count", "at < count - 1"), "INCORRECT_NUMERICAL", "tl.store"),
     "a wrong element type": (in_triton("return out", "return out.half()"), "INCORRECT_DTYPE", "out.half()"),
 }
@@ -179,8 +189,8 @@ def test_a_typical_mistake_is_refused_with_the_line_to_mend(text: str, code: str
     assert answer.last == f"try: forge explain {code}"
 
 
-def test_thirty_mistakes_are_asked() -> None:
-    assert len(MISTAKES) + len(IN_TRITON) == 30
+def test_the_mistakes_are_asked_in_three_languages() -> None:
+    assert len(MISTAKES) + len(IN_TRITON) == 32
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import importlib.util, json, sys
 import torch, triton
 import triton.language as tl
 
-spec = importlib.util.spec_from_file_location("language", sys.argv[1])
+spec = importlib.util.spec_from_file_location("forge.guest.language", sys.argv[1])
 language = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(language)
 language.prepare({"candidate_directory": sys.argv[2]})
@@ -52,3 +52,57 @@ def test_a_product_of_tiles_is_right_in_every_type(tmp_path):
     worst = json.loads(told.stdout)
     assert set(worst) == {"torch.bfloat16", "torch.float16", "torch.float32"}
     assert max(worst.values()) < 1e-5
+
+
+CONDITIONS = """
+import importlib.util, json, os, sys
+import torch, triton
+import triton.language as tl
+
+spec = importlib.util.spec_from_file_location("forge.guest.language", sys.argv[1])
+language = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(language)
+language.prepare({"candidate_directory": sys.argv[2]})
+told = {}
+for place, body in enumerate(json.loads(sys.argv[3])):
+    name = f"asked_{place}"
+    with open(f"{sys.argv[2]}/{name}.py", "w") as file:
+        file.write("import triton\\nimport triton.language as tl\\n\\n\\n@triton.jit\\ndef asked(y):\\n")
+        file.write("    at = tl.arange(0, 16)\\n")
+        file.writelines(f"    {line}\\n" for line in body.split("\\n"))
+        file.write("    tl.store(y + at, at)\\n")
+    sys.path.insert(0, sys.argv[2])
+    try:
+        importlib.import_module(name).asked[(1,)](torch.zeros(16, dtype=torch.int32))
+        told[body] = "ran"
+    except Exception as error:
+        told[body] = str(error)
+print(json.dumps(told))
+"""
+REFUSED = (
+    *("if at < 8:\n    at += 0", "if at:\n    at += 0", "while at < 0:\n    at += 1", "if not at:\n    at += 0"),
+    *("at = at if at < 8 else at + 0", "if (at < 8) and (at > 2):\n    at += 0", "if 0 <= at < 8:\n    at += 0"),
+)
+TAKEN = (
+    *("inside = (at < 8) and (at > 2)", "inside = (at < 8) or (at > 2)", "inside = 0 <= at < 8", "inside = not at"),
+    *("if tl.sum(at) > 3:\n    at += 0", "if tl.program_id(0) == 0:\n    at += 0", "assert at < 16"),
+    "at = tl.where(at < 8, at, at)",
+)
+"""Statements whose conditions Triton's compiler refuses, and takes: `CodeGenerator.visit_If` and `visit_BoolOp`."""
+
+
+def test_a_block_decides_no_branch_as_in_the_compiler(tmp_path):
+    from forge.languages import find_language
+
+    guest = str(find_language("triton").guest_file)
+    told = subprocess.run(
+        [sys.executable, "-c", CONDITIONS, guest, str(tmp_path), json.dumps([*REFUSED, *TAKEN])],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    found = json.loads(told.stdout.splitlines()[-1])
+    assert {body for body, said in found.items() if "truth of a block" in said} == set(REFUSED)
+    assert {body for body, said in found.items() if said == "ran"} == set(TAKEN)

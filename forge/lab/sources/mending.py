@@ -15,6 +15,8 @@ ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
 UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
+OUTSIDE = frozenset({"OUT_OF_BOUNDS", "RUNTIME_ERROR"})
+"""Reasons for an access outside of a tensor. A process that ended by a signal may have made one, too."""
 NAMED_CALLS = {
     "OUT_OF_MEMORY": (
         frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "arange", "repeat"}),
@@ -102,6 +104,9 @@ def _of_outputs(
         return _place(text, function.lineno, "is a function without a return value")
     marked = find_language(language).computes
     if marked is not None and code not in ABOUT_FORM:
+        unmasked = _unmasked(text) if code in OUTSIDE and language == "triton" else None
+        if unmasked is not None:
+            return _place(text, unmasked, "has no mask", called_by=_launch(text, nodes))
         written = _last_write(text, wrong_output) if wrong_output is not None else None
         if written is not None:
             return _place(text, written, f"writes {wrong_output}", called_by=_launch(text, nodes))
@@ -118,6 +123,21 @@ def _last_write(text: str, output: str) -> int | None:
     stored = rf"\btl\.(?:store|atomic_\w+)\(\s*{name}\b"
     lines = re.finditer(rf"{indexed}|{stored}", text)
     return max((text.count("\n", 0, one.start()) + 1 for one in lines), default=None)
+
+
+def _unmasked(text: str) -> int | None:
+    """Return the first line with a `tl.load` or `tl.store` without a mask; None without one."""
+    allowed = {"load": 1, "store": 2}  # positional arguments before the mask
+    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    found = [
+        one.lineno
+        for one in calls
+        if isinstance(one.func, ast.Attribute)
+        and ast.unparse(one.func.value) == "tl"
+        and len(one.args) <= allowed.get(one.func.attr, -1)
+        and not any(word.arg in ("mask", None) for word in one.keywords)
+    ]
+    return min(found, default=None)
 
 
 def _first(text: str, nodes: list[ast.AST], kinds: tuple[type[ast.stmt], ...], does: str) -> LineToMend | None:
