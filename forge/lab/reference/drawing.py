@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.input_kind import END_KINDS, InputKind
-from forge.domain.own_operation import Contract, Family, Generated, Integers, Operand, Weight, sizes_at
+from forge.domain.own_operation import Among, Contract, Family, Generated, Integers, Operand, Weight, sizes_at
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.reference.answers import Answers, Pattern
 from forge.lab.reference.families import draw_family, planted
@@ -74,6 +74,8 @@ class Drawing:
         if one.continuous:
             usual = kind == "normal" or kind in END_KINDS
             return "plain" if usual and sizes_at(one.axes, shape) == one.sizes else "family"
+        if kind == "ordered" and isinstance(one.drawn, Integers | Among) and not one.coupled:
+            return "planted"
         if kind not in END_KINDS:
             return "plain"
         return "planted" if one.source == "planted" else "reached"

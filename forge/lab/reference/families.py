@@ -34,9 +34,10 @@ few of them so."""
 SAME_WITHIN = 1e-5
 """Relative distance up to which sums or lengths of rows count as made equal. Chosen; sums in fp32 of thousands of
 terms differ by less."""
-KINDS: tuple[InputKind, ...] = ("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros")
+KINDS: tuple[InputKind, ...] = ("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros", "ordered")
 """Kinds besides `normal`, whose values are as inferred. In order: near each other, at the upper end, one value,
-mostly zeros, on a coarse grid, at both ends, zeros. Only kinds of normal values leave the range of the samples."""
+mostly zeros, on a coarse grid, at both ends, zeros, rising in each row. Only kinds of normal values leave the range
+of the samples."""
 
 
 def family_of(seen: Seen) -> Family:
@@ -143,7 +144,7 @@ def draw_family(
 
 
 def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
-    """Return a draw with the ends of its family, in a kind's pattern; other kinds and families change nothing."""
+    """Return a draw with the ends of its family in a kind's pattern, or in order; other kinds change nothing."""
     import torch
 
     match family:
@@ -166,8 +167,14 @@ def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: tor
             return torch.where(chosen == 1, low_end, torch.where(chosen == 2, high_end, drawn))
         case "end_rows":
             return _end_values(drawn, low_end, high_end, generator)
+        case "ordered":
+            return _rising(drawn)
         case _:
             return drawn
+
+
+def _rising(values: torch.Tensor) -> torch.Tensor:
+    return values.sort(-1).values if values.dim() else values
 
 
 def _end_values(
@@ -215,6 +222,7 @@ _KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]]
     "constant": _one_value,
     "ties": lambda shares, _: (shares * 8).round() / 8,
     "heavy_tails": _at_both_ends,
+    "ordered": lambda shares, _: _rising(shares),
 }
 
 
@@ -247,5 +255,7 @@ def _normal_kind(values: torch.Tensor, kind: InputKind, generator: torch.Generat
             return values / torch.rand(values.shape, generator=generator).clamp(min=2.0**-6)
         case "zeros":
             return torch.zeros_like(values)
+        case "ordered":
+            return _rising(values)
         case _:
             return values

@@ -148,3 +148,13 @@ def test_declared_numbers_reach_their_ends_and_never_leave_them(kind: str, seed:
     reached = {int(drawn.min()), int(drawn.max())}
     assert reached <= set(range(-3, 901))
     assert reached >= {"lowest": {-3}, "highest": {900}}.get(kind, {-3, 900})
+
+
+@pytest.mark.parametrize(
+    "family",
+    [Integers(low=0, high=40), Among(values=(0.0, 1.0)), Uniform(low=0.0, high=1.0), Normal(mean=0.0, deviation=1.0)],
+)
+def test_ordered_values_rise_in_each_row(family: Integers | Among | Uniform | Normal) -> None:
+    drawn = draw_family(family, (4, 16), "ordered", torch.Generator().manual_seed(3))
+    assert bool((drawn.diff(dim=-1) >= 0).all())
+    assert drawn.unique().numel() > 1
