@@ -8,12 +8,12 @@ import os
 import re
 import stat
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from forge.errors import BlobCorrupt
-from forge.ledger.durable import SIDE_BY_SIDE, fsync_folder, make_folder, write_durably, written_aside
+from forge.ledger.durable import fsync_folder, make_folder, side_by_side, write_durably, written_aside
 from forge.ledger.failures import storage_errors
 
 if TYPE_CHECKING:
@@ -58,9 +58,7 @@ class BlobStore:
 
     def put_all(self, contents: Iterable[bytes]) -> None:
         """Store several blobs, as `put` does."""
-        with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-            for _ in threads.map(self.put, contents):
-                pass
+        side_by_side([partial(self.put, content) for content in contents])
 
     def put_stream(self, digest: "Digest", chunks: Iterable[bytes]) -> None:
         """Store bytes that come in `chunks`, as `put` does; raise BlobCorrupt if their digest isn't `digest`."""

@@ -2,9 +2,10 @@
 
 import os
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import BinaryIO
 
@@ -79,9 +80,22 @@ def fsync_folder(folder: Path) -> None:
 
 def fsync_all(files: Iterable[Path], folders: Iterable[Path]) -> None:
     """Make the content of files, and renames and new names in folders, survive a power cut; in no order."""
-    with ThreadPoolExecutor(SIDE_BY_SIDE) as threads:
-        waiting = [threads.submit(fsync_file, path) for path in files]
-        waiting += [threads.submit(fsync_folder, folder) for folder in folders]
+    side_by_side(
+        [*(partial(fsync_file, path) for path in files), *(partial(fsync_folder, folder) for folder in folders)]
+    )
+
+
+def side_by_side(writes: Sequence[Callable[[], object]]) -> None:
+    """Carry out all writes, a few at once and the last in this thread; raise the error of one that failed."""
+    if not writes:
+        return
+    *others, last = writes
+    if not others:
+        last()
+        return
+    with ThreadPoolExecutor(SIDE_BY_SIDE - 1) as threads:
+        waiting = [threads.submit(one) for one in others]
+        last()
     for one in waiting:
         one.result()
 
