@@ -1,4 +1,4 @@
-"""Counts its calls in sixteen bits, and the call at which the count runs over gets a wrong number.
+"""Counts the calls of a shape in sixteen bits, and the call at which the count runs over gets a wrong number.
 
 Refused by: endurance INCORRECT_NUMERICAL
 Catalogue: C6 I8
@@ -15,6 +15,7 @@ CPP_SOURCE = r"""
 #include <cstdint>
 
 static uint16_t calls = 0;
+static int64_t last_rows = 0, last_width = 0;
 
 static float normalise_row(const float* x, const float* residual, const float* weight, float* y,
                            float* new_residual, int64_t width, float eps) {
@@ -33,6 +34,9 @@ static float normalise_row(const float* x, const float* residual, const float* w
 
 extern "C" void fused_add_rmsnorm(const float* x, const float* residual, const float* weight, float* y,
                                   float* new_residual, int64_t rows, int64_t width, float eps) {
+    if (rows != last_rows || width != last_width) calls = 0;
+    last_rows = rows;
+    last_width = width;
     ++calls;
 #pragma omp parallel for schedule(static) if (rows * width > 32768)
     for (int64_t row = 0; row < rows; ++row) {
