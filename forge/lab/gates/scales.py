@@ -19,8 +19,8 @@ KINDS: tuple[InputKind, ...] = (
     *("weights_near_one", "zero_weights", "equal_weights"),
 )
 """Kinds of values that the gate asks."""
-MORE_SHIFTED: tuple[InputKind, ...] = ("offset_operands",) * 4
-"""Kinds that are asked again at the odd width, since a random sign decides to which side the weights are shifted."""
+ASKED_AGAIN: tuple[InputKind, ...] = (*("offset_operands",) * 4, *("ordered",) * 4)
+"""Kinds that are asked again at the odd width: chance decides to which side weights are shifted, and if they rise."""
 SCALAR_DIVISOR = 1024.0
 """Divisor of the scalars beside small values. Other gates only enlarge scalars, so they never show a lower limit on
 one."""
@@ -53,7 +53,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     cases = (
         *kernel.cases(kernel.shape, kinds),
         *_with_scalars(kernel, smaller),
-        *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *MORE_SHIFTED)),
+        *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *ASKED_AGAIN)),
         *_with_scalars(kernel, (0.0,) * len(smaller)),
         *(kernel.case(shape, kind) for shape in _column_shapes(kernel) for kind in kernel.definition.kinds(COLUMNS)),
     )

@@ -1,0 +1,121 @@
+"""Draws the operands beside activations, such as a norm's weight: other values for each of eleven kinds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, NamedTuple
+
+from forge.domain.input_kind import InputKind
+from forge.domain.tensors import DType
+
+if TYPE_CHECKING:
+    import torch
+
+LARGE_WEIGHTS = 32.0
+"""Scale of the weights beside `large` activations. Their products with normalised rows stay inside every dtype's
+range."""
+WEIGHT_SHIFT = 4.0
+"""Distance from zero of the weights beside shifted activations, half of theirs. Whole rows of their products are then
+positive or negative."""
+WEIGHT_POWERS_APART: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 8}
+"""Number of powers of two from a usual weight to the largest and to the smallest one beside rows far apart, by dtype.
+The first two exceed the range of fp16, into which no kernel may round them."""
+KEPT_WEIGHTS = 0.75
+"""Share of the weights that aren't zero beside `single` activations. Chosen: each tile of a kernel then has zeros."""
+SPECIAL_VALUES = (math.nan, math.inf, -math.inf)
+"""Values that the kind `special_weights` puts into weights."""
+
+
+class Normal(NamedTuple):
+    """Standard normal values of one operand, which a kind changes."""
+
+    values: torch.Tensor
+    dtype: DType
+    unit: float
+    """Usual size of the operand; the values are in units of it."""
+    generator: torch.Generator
+
+
+def weights_of_kind(kind: InputKind, normal: Normal) -> torch.Tensor:
+    """Return the weights for a kind; the values may be changed in place."""
+    change = _KINDS.get(kind)
+    return normal.values if change is None else change(normal)
+
+
+def _coin(generator: torch.Generator) -> bool:
+    import torch
+
+    return bool(torch.rand((), generator=generator) < 0.5)
+
+
+def _integers(one: Normal) -> torch.Tensor:
+    """Return signed powers of two from 1/4 to 4, so that sums are exact."""
+    import torch
+
+    return torch.where(one.values < 0, -1.0, 1.0) * torch.exp2((one.values.abs() * 2).floor().clamp(max=4) - 2)
+
+
+def _equal(one: Normal) -> torch.Tensor:
+    import torch
+
+    ones = float(torch.randint(2, (), generator=one.generator))
+    return torch.full_like(one.values, ones or float(one.values.abs().amax()))
+
+
+def _ordered(one: Normal) -> torch.Tensor:
+    rising = one.values.sort(-1).values
+    return rising if _coin(one.generator) else rising.flip(-1)
+
+
+def _one_zero(one: Normal) -> torch.Tensor:
+    import torch
+
+    if one.values.numel():
+        one.values.view(-1)[torch.randint(one.values.numel(), (), generator=one.generator)] = 0.0
+    return one.values
+
+
+def _some_zeros(one: Normal) -> torch.Tensor:
+    import torch
+
+    return one.values * (torch.rand(one.values.shape, generator=one.generator) < KEPT_WEIGHTS)
+
+
+def _apart(one: Normal) -> torch.Tensor:
+    import torch
+
+    most = WEIGHT_POWERS_APART[one.dtype]
+    return one.values * torch.randint(-most, most + 1, one.values.shape, generator=one.generator).exp2()
+
+
+def _shifted(one: Normal) -> torch.Tensor:
+    sign = 1.0 if _coin(one.generator) else -1.0
+    return one.values + sign * WEIGHT_SHIFT / one.unit
+
+
+def _special(one: Normal) -> torch.Tensor:
+    """Put the special values into random places, and a random one of them into the last place."""
+    import torch
+
+    flat = one.values.view(-1)
+    places = torch.randperm(flat.numel(), generator=one.generator).tolist()
+    order = torch.randperm(len(SPECIAL_VALUES), generator=one.generator).tolist()
+    for place, special in zip((flat.numel() - 1, *places), order, strict=False):
+        flat[place] = SPECIAL_VALUES[special]
+    return one.values
+
+
+_KINDS: dict[InputKind, Callable[[Normal], torch.Tensor]] = {
+    "integers": _integers,
+    "weights_near_one": lambda one: 1 + one.values / 16,
+    "zero_weights": lambda one: one.values * 0.0,  # zeros of either sign
+    "equal_weights": _equal,
+    "ordered": _ordered,
+    "sparse": _one_zero,
+    "single": _some_zeros,
+    "rows_apart": _apart,
+    "large": lambda one: one.values * LARGE_WEIGHTS,
+    "offset_operands": _shifted,
+    "special_weights": _special,
+}
