@@ -212,9 +212,11 @@ def _with_equal_axes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     operation, rng = kernel.operation, kernel.rng
     axes = (operation.row_axis, operation.reduced_axis, *operation.free_axes)
     shapes: list[Mapping[str, int]] = []
+    # an own operation's weights may have fixed sizes, which no size of an axis makes smaller
+    most = max(MOST_EQUAL_ELEMENTS, largest_operand(operation, {**kernel.shape, **dict.fromkeys(axes, 1)}))
     for modulus, remainder in ((1, 0), (2, 1)):
         size = of_class(rng, *EQUAL_RANGE, modulus, remainder)
-        while largest_operand(operation, {**kernel.shape, **dict.fromkeys(axes, size)}) > MOST_EQUAL_ELEMENTS:
+        while largest_operand(operation, {**kernel.shape, **dict.fromkeys(axes, size)}) > most:
             size -= 1
         size = size | 1 if remainder else 2 ** (size.bit_length() - 1)
         shapes.append({**kernel.shape, **dict.fromkeys(axes, size)})
