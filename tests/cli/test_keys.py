@@ -62,7 +62,7 @@ def test_verify_says_which_adoptions_of_the_shipped_ledger_nobody_vouched_for(sh
     unvouched = [one["seq"] for one in report["keys"] if not one["vouched"]]
     answer = ask(*VERIFY, "--home", shipped)
     assert [one["how"] for one in report["keys"]] == ["opened"] + ["adopted"] * len(unvouched)
-    assert f"adopted at event {', '.join(map(str, unvouched))}: " in answer.err
+    assert f"adopted at event {', '.join(map(str, unvouched))}; " in answer.err
     for key in report["keys"]:
         assert f"{key['first']} to {key['last']}" in answer.out
     first = report["keys"][0]

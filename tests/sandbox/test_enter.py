@@ -92,9 +92,9 @@ def test_the_filter_never_jumps_past_its_end() -> None:
         assert len(b"".join(struct.pack("=HBBI", *each) for each in code)) == 8 * len(code)
 
 
-def test_a_step_that_fails_is_named() -> None:
+def test_a_step_that_fails_is_named(tmp_path: Path) -> None:
     with pytest.raises(kernel.StepFailed) as caught, kernel.step("a wall"):
-        os.stat("/nonexistent")
+        os.stat(tmp_path / "missing")
     assert (caught.value.step, caught.value.errno) == ("a wall", ENOENT)
 
 

@@ -164,8 +164,9 @@ def test_a_token_that_is_revoked_while_other_changes_are_made_changes_nothing(em
     token = granted(empty)["token"]
     desk = Desk(empty)
     caller = desk.read(lambda view: view.caller(token)).result()
-    held = threading.Event()
-    first = desk.write(caller, lambda _: held.wait(60))
+    begun, held = threading.Event(), threading.Event()
+    first = desk.write(caller, lambda _: begun.set() or held.wait(60))
+    assert begun.wait(60), "its token was checked before"
     second = desk.write(caller, lambda _: 1)
     with Workspace.open(empty) as workspace:
         revoke_token(workspace, "ada")
