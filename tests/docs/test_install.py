@@ -41,12 +41,12 @@ def index(folder: Path, *versions: str) -> str:
     return folder.as_uri()
 
 
-def chosen(options: list[str], pypi: str) -> str:
-    """Return the version of torch that pip would install."""
+def chosen(options: list[str], pypi: str, home: Path) -> str:
+    """Return the version of torch that pip would install; it finds no settings in `home`, where it may write."""
     command = [sys.executable, "-m", "pip", "--isolated", "install", "--quiet", "--index-url", pypi, *options]
     command += ["--dry-run", "--ignore-installed", "--no-deps", "--no-cache-dir", "--report", "-", "torch"]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PIP_")}
-    environment |= {"PIP_CONFIG_FILE": os.devnull, "XDG_CONFIG_DIRS": "/nonexistent", "HOME": "/nonexistent"}
+    environment |= {"PIP_CONFIG_FILE": os.devnull, "XDG_CONFIG_DIRS": str(home), "HOME": str(home)}
     done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=ROOT, env=environment)
     (taken,) = json.loads(done.stdout)["install"]
     version: str = taken["metadata"]["version"]
@@ -59,10 +59,10 @@ def test_the_command_for_the_lab_takes_the_cpu_build(tmp_path: Path) -> None:
     cpu = index(tmp_path / "cpu", f"{pinned}+cpu")
     options = readme_options()
     assert CPU_INDEX in options
-    assert chosen([cpu if one == CPU_INDEX else one for one in options], pypi) == f"{pinned}+cpu"
-    assert chosen([], pypi) == "99.0", "without the options pip takes the newest CUDA build"
-    assert chosen(["--extra-index-url", cpu], pypi) == "99.0", "the constraints keep a newer CUDA build out"
-    assert chosen(["-c", "constraints.txt"], pypi) == pinned, "on a GPU the index is left out"
+    assert chosen([cpu if one == CPU_INDEX else one for one in options], pypi, tmp_path) == f"{pinned}+cpu"
+    assert chosen([], pypi, tmp_path) == "99.0", "without the options pip takes the newest CUDA build"
+    assert chosen(["--extra-index-url", cpu], pypi, tmp_path) == "99.0", "the constraints keep a newer CUDA build out"
+    assert chosen(["-c", "constraints.txt"], pypi, tmp_path) == pinned, "on a GPU the index is left out"
 
 
 def test_readme_names_the_version_that_is_pinned() -> None:
