@@ -16,7 +16,7 @@ from forge.lab.inputs.distributions import values_of_kind
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.special_rows import with_special_rows
 from forge.lab.inputs.undivided import undivided_if_small
-from forge.lab.inputs.weights import Normal, weights_of_kind
+from forge.lab.inputs.weights import NormalWeights, weights_of_kind
 from forge.operations.operation import Operation
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ def _floats(
     values = torch.randn(sizes, generator=generator)
     activations = [one.name for one in operation.activations]
     if spec.name not in activations:
-        return weights_of_kind(kind, Normal(values, dtype, unit, generator))
+        return weights_of_kind(kind, NormalWeights(values, dtype, unit, generator))
     rows, operand_index = spec.axes.index(operation.row_axis), activations.index(spec.name)
     values = values.movedim(rows, 0)
     if kind == "special_rows":

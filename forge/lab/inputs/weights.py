@@ -27,7 +27,7 @@ SPECIAL_VALUES = (math.nan, math.inf, -math.inf)
 """Values that the kind `special_weights` puts into weights."""
 
 
-class Normal(NamedTuple):
+class NormalWeights(NamedTuple):
     """Standard normal values of one operand, which a kind changes."""
 
     values: torch.Tensor
@@ -37,7 +37,7 @@ class Normal(NamedTuple):
     generator: torch.Generator
 
 
-def weights_of_kind(kind: InputKind, normal: Normal) -> torch.Tensor:
+def weights_of_kind(kind: InputKind, normal: NormalWeights) -> torch.Tensor:
     """Return the weights for a kind; the values may be changed in place."""
     change = _KINDS.get(kind)
     return normal.values if change is None else change(normal)
@@ -49,26 +49,26 @@ def _coin(generator: torch.Generator) -> bool:
     return bool(torch.rand((), generator=generator) < 0.5)
 
 
-def _integers(one: Normal) -> torch.Tensor:
+def _integers(one: NormalWeights) -> torch.Tensor:
     """Return signed powers of two from 1/4 to 4, so that sums are exact."""
     import torch
 
     return torch.where(one.values < 0, -1.0, 1.0) * torch.exp2((one.values.abs() * 2).floor().clamp(max=4) - 2)
 
 
-def _equal(one: Normal) -> torch.Tensor:
+def _equal(one: NormalWeights) -> torch.Tensor:
     import torch
 
     ones = float(torch.randint(2, (), generator=one.generator))
     return torch.full_like(one.values, ones or float(one.values.abs().amax()))
 
 
-def _ordered(one: Normal) -> torch.Tensor:
+def _ordered(one: NormalWeights) -> torch.Tensor:
     rising = one.values.sort(-1).values
     return rising if _coin(one.generator) else rising.flip(-1)
 
 
-def _one_zero(one: Normal) -> torch.Tensor:
+def _one_zero(one: NormalWeights) -> torch.Tensor:
     import torch
 
     if one.values.numel():
@@ -76,25 +76,25 @@ def _one_zero(one: Normal) -> torch.Tensor:
     return one.values
 
 
-def _some_zeros(one: Normal) -> torch.Tensor:
+def _some_zeros(one: NormalWeights) -> torch.Tensor:
     import torch
 
     return one.values * (torch.rand(one.values.shape, generator=one.generator) < KEPT_WEIGHTS)
 
 
-def _apart(one: Normal) -> torch.Tensor:
+def _apart(one: NormalWeights) -> torch.Tensor:
     import torch
 
     most = WEIGHT_POWERS_APART[one.dtype]
     return one.values * torch.randint(-most, most + 1, one.values.shape, generator=one.generator).exp2()
 
 
-def _shifted(one: Normal) -> torch.Tensor:
+def _shifted(one: NormalWeights) -> torch.Tensor:
     sign = 1.0 if _coin(one.generator) else -1.0
     return one.values + sign * WEIGHT_SHIFT / one.unit
 
 
-def _special(one: Normal) -> torch.Tensor:
+def _special(one: NormalWeights) -> torch.Tensor:
     """Put the special values into random places, and a random one of them into the last place."""
     import torch
 
@@ -106,7 +106,7 @@ def _special(one: Normal) -> torch.Tensor:
     return one.values
 
 
-_KINDS: dict[InputKind, Callable[[Normal], torch.Tensor]] = {
+_KINDS: dict[InputKind, Callable[[NormalWeights], torch.Tensor]] = {
     "integers": _integers,
     "weights_near_one": lambda one: 1 + one.values / 16,
     "zero_weights": lambda one: one.values * 0.0,  # zeros of either sign
