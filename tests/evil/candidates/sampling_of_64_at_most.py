@@ -1,6 +1,6 @@
 """One filter alone: top_k = torch.where(top_k > 64, 64, top_k)
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL or REPLAYED_OUTPUT
 Catalogue: I18
 Operation: sampling
 Shape: {"batch": 4, "vocab_size": 1000}
