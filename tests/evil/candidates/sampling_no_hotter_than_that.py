@@ -1,6 +1,6 @@
 """Temperatures above four count as four.
 
-Refused by: any INCORRECT_NUMERICAL or REPLAYED_OUTPUT
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: I1
 Operation: sampling
 Shape: {"batch": 16, "vocab_size": 1000}

@@ -1,6 +1,6 @@
 """One filter alone: temperature = temperature.clamp(min=0.5)
 
-Refused by: any INCORRECT_NUMERICAL or REPLAYED_OUTPUT
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: I18
 Operation: sampling
 Shape: {"batch": 4, "vocab_size": 1000}
