@@ -380,10 +380,22 @@ def test_a_scale_without_a_value_leaves_the_rows_own_error(scale: float) -> None
     assert not float(bound[0, 0]) < 4.0
 
 
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+def test_each_term_of_a_sum_may_be_set_to_zero_where_it_is_subnormal(dtype: DType) -> None:
+    smallest = SMALLEST_SIZE[dtype]
+    exact = expectation([[2 * smallest, 0.0]])
+    sums = dataclasses.replace(exact, terms=4)
+    alone = dataclasses.replace(exact, terms=1)
+    off = exact.value + torch.tensor([[3.5 * smallest, -3.5 * smallest]], dtype=torch.float64)
+    assert judged(off, sums, exact.value, dtype=dtype).within
+    assert not judged(off, alone, exact.value, dtype=dtype).within
+    assert not judged(off + smallest, sums, exact.value, dtype=dtype).within
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_where_the_type_ends_an_intermediate_errs_by_its_smallest_number_times_what_follows(dtype: DType) -> None:
     smallest = SMALLEST_SIZE[dtype]
-    exact = expectation([[8 * smallest, 0.0]], roundings=2)
+    exact = expectation([[8 * smallest, 0.0]], terms=1, roundings=2)
     off = exact.value + torch.tensor([[0.0, 5 * smallest]], dtype=torch.float64)
     assert not judged(off, exact, exact.value, dtype=dtype).within
     followed = dataclasses.replace(exact, last_factor=torch.tensor([[0.0, 6.0]], dtype=torch.float64))

@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 SMALLEST_SIZE: dict[DType, float] = {"fp32": 2.0**-126, "bf16": 2.0**-126, "fp16": 2.0**-24}
 """Absolute error that is always allowed, by dtype: the smallest normal number, since flushing to zero is common
 practice. Fp16's normal numbers end at 6e-5, so there it is the smallest subnormal one."""
+FLUSHED_TERM = 2.0**-126
+"""Absolute error that each term of a sum may add: the smallest normal fp32 number. Sums are accumulated in fp32, and
+hardware may set a subnormal term or partial sum to zero. Atomic additions to a GPU's global memory do it."""
 ROUNDINGS_BESIDE_SUM = 8.0
 """Number of roundings outside the sum: the division, the root, the multiplications."""
 
@@ -174,7 +177,8 @@ def _reachable(expectation: Expectation, growth: float, *, dtype: DType, policy:
     rounded = expectation.roundings * UNIT_ROUNDOFF[dtype]
     accumulated = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * growth
     bound = expectation.value.abs().mul_(rounded)
-    bound.add_(expectation.scale, alpha=accumulated).add_(SMALLEST_SIZE[dtype])
+    bound.add_(expectation.scale, alpha=accumulated)
+    bound.add_(SMALLEST_SIZE[dtype] + max(0, expectation.terms - 1) * FLUSHED_TERM)
     if expectation.last_factor is not None:
         bound.add_(expectation.last_factor, alpha=SMALLEST_SIZE[dtype])
     if expectation.drift is not None:
