@@ -86,8 +86,9 @@ def test_a_large_product_is_judged_by_an_oracle_on_the_gpu() -> None:
             examined = examine(asked, progress=lambda _: None)
         print(f"{verdict.__name__} in {time.monotonic() - began:.1f} s: {examined.gates[-1]}")
         assert isinstance(examined.verdict, verdict), (examined.verdict, examined.log[-2000:])
-        said = next(gate.observed for gate in examined.gates if gate.name == "numerics")
-        assert verdict is Rejected or "oracle: the reference in fp64 on the GPU" in said
+        if verdict is Accepted:
+            (said,) = (gate.observed for gate in examined.gates if gate.name == "numerics")
+            assert "oracle: the reference in fp64 on the GPU" in said
 
 
 def test_slices_on_the_gpu_give_what_the_whole_gives() -> None:

@@ -254,4 +254,4 @@ def test_what_only_a_capture_shows_is_refused_as_it_says(path: Path) -> None:
     assert isinstance(examined.verdict, Rejected), examined.gates
     assert said.gate in (examined.gates[-1].name, "any"), examined.gates[-1]
     assert examined.verdict.reason.code in said.codes, examined.verdict
-    assert left_over_children() == children
+    assert left_over_children() <= children
