@@ -10,10 +10,10 @@ import pytest
 
 from forge.domain.device import Ceilings
 from forge.domain.policy import Policy
-from forge.executor.local import LocalExecutor
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.reference.binding import answered
+from forge.lab.timing.calibrate import calibrate
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.operations import find_operation
@@ -40,7 +40,7 @@ def measured(path: Path) -> ReplaySamples | Failed:
 
 @cache
 def ceilings() -> Ceilings:
-    return LocalExecutor(Path("unused.lock"), device=devices()[0]).calibrate()
+    return calibrate(devices()[0])
 
 
 def timed(job: Job) -> ReplaySamples | Failed:

@@ -24,7 +24,7 @@ def _partial(x, w, out, m, n, k, part_stride, TILE: tl.constexpr, EACH: tl.const
         terms = (part * EACH + step) * TILE + tl.arange(0, TILE)
         a = tl.load(x + rows[:, None] * k + terms[None, :])
         b = tl.load(w + terms[:, None] * n + columns[None, :])
-        total += tl.sum(a[:, :, None] * b[None, :, :], axis=1)
+        total = tl.dot(a, b, total, input_precision="ieee")
     at = rows[:, None] * n + columns[None, :]
     tl.store(out + part * part_stride + at, total)
 
