@@ -38,7 +38,7 @@ def main() -> None:
 
 
 def _answered_quickly(arguments: list[str]) -> bool:
-    """Answer what needs no parser: help, completion, a plain lookup, list or audit; return False for all else."""
+    """Answer what typer isn't needed for: help, completion, a plain lookup or list; return False for all else."""
     if arguments in (["-h"], ["--help"], ["--version"]):
         from forge import __version__
         from forge.cli.index import help_text
@@ -58,10 +58,6 @@ def _answered_quickly(arguments: list[str]) -> bool:
         from forge.cli.quick_operations import quick_operation
 
         return quick_operation(arguments[1:])
-    if arguments[:1] == ["audit"]:
-        from forge.cli.quick_audit import quick_audit
-
-        return quick_audit(arguments[1:])
     if arguments[1:2] in (["list"], ["show"], ["log"]):
         from forge.cli.quick_lists import quick_list
 
@@ -81,7 +77,6 @@ def _run() -> None:
         sys.stderr.write("try: pip install tensorpath-forge\n")
         sys.exit(3)
 
-    from forge.cli.repeated_options import require_once
     from forge.errors import ForgeError
 
     bad_usage = typer.BadParameter.__bases__[0]  # the class of all mistakes in arguments, whatever typer brings
@@ -89,10 +84,7 @@ def _run() -> None:
     try:
         for argument in sys.argv[1:]:
             _check_text(argument)
-        tree = _tree_for(sys.argv[1:])
-        require_once(tree, sys.argv[1:])
-        status = tree(standalone_mode=False)
-        sys.exit(status if isinstance(status, int) else 0)
+        sys.exit(_status_of(sys.argv[1:]))
     except ForgeError as error:
         _fail_with(error)
     except bad_usage as error:
@@ -102,6 +94,21 @@ def _run() -> None:
         if interrupted or (isinstance(ended, SystemExit) and ended.code == INTERRUPTED):
             _leave_interrupted()
         raise
+
+
+def _status_of(arguments: list[str]) -> int:
+    """Run a command; return its exit status. Typer reads arguments that aren't plain."""
+    from forge.cli.direct_call import direct_call, run_directly
+
+    call = direct_call(arguments)
+    if call is not None:
+        return run_directly(call)
+    from forge.cli.repeated_options import require_once
+
+    tree = _tree_for(arguments)
+    require_once(tree, arguments)
+    status = tree(standalone_mode=False)
+    return status if isinstance(status, int) else 0
 
 
 def _fail_with(error: "ForgeError") -> "NoReturn":

@@ -12,6 +12,7 @@ import sqlite3
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER
 from forge.app.keys_place import keys_folder
@@ -28,6 +29,7 @@ from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.statements import LAST_CHARACTER, SELECT_HEAD, SELECT_STREAMS
 
 Data = dict[str, object]
+Document = dict[str, Any]  # Any: a JSON document, validated when it was recorded
 HISTORY_FILE, POINTER = "history.db", "current.json"
 BUSY_TIMEOUT_S = 1.0
 """Seconds to wait for a lock; then the whole command answers. Chosen; a commit holds the lock for milliseconds."""
@@ -55,6 +57,9 @@ TASK_FIELDS = (
 )
 """Fields of a task in the order of its model. One with contenders or a domain is shown by the whole command."""
 CREATED = "SELECT seq FROM event WHERE stream = ? AND type = 'TaskCreated'"
+PREPARED = ("PlanAccepted", "PromptRendered")
+"""Types of a run's events after which `forge plan` has nothing left to record."""
+PLANNED = "SELECT type, seq FROM event WHERE correlation_id = ? AND type IN ('PlanAccepted', 'PromptRendered')"
 HAS_TYPE = "SELECT 1 FROM event WHERE type = ? LIMIT 1"
 ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
 ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
@@ -136,6 +141,14 @@ class AtHead:
         task["target"] = {name: task["target"][name] for name in ("platform", "gpu")}
         ordered = {name: task[name] for name in TASK_FIELDS if name in task}
         return ordered if ordered.keys() == task.keys() else None
+
+    def plan(self, name: str) -> Document | None:
+        """Return a run's plan by any of the run's names; None if the whole command must answer."""
+        run = chosen_run(self.runs(), name)
+        if run is None:
+            return None
+        found = dict(self._ledger.execute(PLANNED, (run["run_id"],)))
+        return self.event(found["PlanAccepted"]).event if len(found) == len(PREPARED) else None
 
     def kernels(self) -> list[Data]:
         """Return the registry's entries, as published."""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from forge.app.lesson_list import described_of
 from forge.app.plain_events import plain
 from forge.app.workspace import Workspace
-from forge.domain.experiment import ENDS, Ended
+from forge.domain.axes import ENDS, Ended
 from forge.domain.task import Task
 from forge.errors import AlreadyDecided, LessonRefused, UnknownName, UsageError
 from forge.events import ExperimentClosed, LessonAccepted, LessonProposed, Recorded, TaskCreated

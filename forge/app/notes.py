@@ -2,11 +2,8 @@
 
 import sqlite3
 
-from forge.app.lesson import described, lessons
-from forge.app.workspace import Workspace
-from forge.operations import find_operation
-from forge.pipeline.notes import render_notes
-from forge.platforms import find_target
+from forge.app.lesson_list import lessons_of
+from forge.app.plain_events import HasEvents
 
 Data = dict[str, object]
 QUERIES = {
@@ -22,21 +19,32 @@ QUERIES = {
 }
 
 
-def gather(workspace: Workspace, *, op: str, gpu: str | None) -> Data:
+def gather(workspace: HasEvents, *, op: str, gpu: str | None) -> Data:
     """Return everything recorded about an operation, on one processor or on all; raise UnknownName."""
-    names = {"op": op, "gpu": None if gpu is None else find_target(gpu).gpu}
+    names = {"op": op, "gpu": None if gpu is None else _known_gpu(gpu)}
     with workspace.publication.tables() as history:
         found: Data = {name: _rows(history, query, names) for name, query in QUERIES.items()}
     if not found["tasks"]:
+        from forge.operations import find_operation  # here: it loads the whole catalogue
+
         find_operation(op)
-    taught = [described(one) for one in lessons(workspace) if one.proposed.event.op == op]
-    return {**names, "seq": workspace.ledger.head.seq, **found, "lessons": taught}
+    taught = [one for one in lessons_of(workspace) if one["op"] == op]
+    return {**names, "seq": workspace.head_seq, **found, "lessons": taught}
 
 
-def notes(workspace: Workspace, *, op: str, gpu: str | None) -> str:
+def notes(workspace: HasEvents, *, op: str, gpu: str | None) -> str:
     """Return everything recorded about an operation as Markdown; raise UnknownName."""
+    from forge.pipeline.notes import render_notes  # here: JSON needs no templates
+
     found = gather(workspace, op=op, gpu=gpu)
     return render_notes(**found)  # type: ignore[arg-type]  # the names of `gather` are those of `render_notes`
+
+
+def _known_gpu(untrusted_name: str) -> str:
+    """Return a processor's name; raise UnknownName."""
+    from forge.platforms import find_target  # here: most notes are asked for all processors
+
+    return find_target(untrusted_name).gpu
 
 
 def _rows(history: sqlite3.Connection, query: str, names: dict[str, str | None]) -> list[Data]:

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from forge.domain.axes import AXES
 from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
-from forge.domain.experiment import AXES
 
 LONGEST_HYPOTHESIS = 600
 """Number of characters of a hypothesis that are kept: a few sentences."""

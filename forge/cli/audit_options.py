@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forge.cli.opening import open_workspace
+from forge.cli.opening import ask_at_head, open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, number_text, say, simulated_text, visible
 from forge.errors import UsageError
@@ -102,14 +102,7 @@ class AuditOptions:
         return answer
 
     def _quick_answer(self, ask: "AskTables | AskEvents") -> "Answer | None":
-        from forge.app.at_head import at_head
-        from forge.app.home import find_home
-
-        with at_head(find_home(self.home)) as found:
-            try:
-                return None if found is None else ask(found)
-            except KeyError:  # an event that models must read, or an older one without a field
-                return None
+        return ask_at_head(self.home, ask)
 
     def _emit(self, answer: "Answer", plot: "Drawing | None", draw: "Drawing | None") -> None:
         """Print an answer in one form; write files first. Raises UsageError for two forms at once."""
@@ -167,10 +160,6 @@ class DrawnAuditOptions(EvidenceOptions):
 
     plot: Plot = None
     draw: Draw = False
-
-    def give_drawn(self, ask: "Ask", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
-        """Give the answer, and draw it in a file or in the terminal if the user asked for that."""
-        self.give(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
 
     def give_drawn_tables(self, ask: "AskTables", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
         """Give an answer that needs the tables alone, and draw it if the user asked for that."""

@@ -108,7 +108,7 @@ def roofline(
     from forge.app.audit.drawing import draw_roofline, plot_roofline
     from forge.app.audit.rooflines import roofline as asked
 
-    form.give_drawn(
+    form.give_drawn_events(
         lambda workspace: asked(workspace, gpu=gpu, wanted={"dtype": dtype, "op": op}),
         plot=plot_roofline,
         draw=draw_roofline,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from forge.cli.opening import open_workspace
+from forge.cli.opening import ask_events
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_text
 
@@ -21,8 +21,7 @@ def notes(
     """
     from forge.app import notes as told
 
-    with open_workspace(home) as workspace:
-        if as_json:
-            emit_json(told.gather(workspace, op=op, gpu=gpu))
-        else:
-            emit_text(told.notes(workspace, op=op, gpu=gpu))
+    if as_json:
+        emit_json(ask_events(home, lambda workspace: told.gather(workspace, op=op, gpu=gpu)))
+    else:
+        emit_text(ask_events(home, lambda workspace: told.notes(workspace, op=op, gpu=gpu)))

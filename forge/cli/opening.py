@@ -1,13 +1,18 @@
 """Opens a command's workspace. It imports the application late, so that help stays quick."""
 
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from forge.cli.output import say
 
 if TYPE_CHECKING:
+    from forge.app.at_head import AtHead
+    from forge.app.plain_events import HasEvents
     from forge.app.recovery import Recovery
     from forge.app.workspace import Workspace
+
+Found = TypeVar("Found")
 
 
 def open_workspace(home: Path | None) -> "Workspace":
@@ -28,6 +33,29 @@ def open_workspace(home: Path | None) -> "Workspace":
         workspace.__exit__(type(error))
         raise
     return workspace
+
+
+def ask_events(home: Path | None, ask: "Callable[[HasEvents], Found]") -> Found:
+    """Ask for what needs tables and some events as documents: without models where the tables stand at the head."""
+    found = ask_at_head(home, ask)
+    if found is not None:
+        return found
+    from forge.app.plain_events import OfWorkspace
+
+    with open_workspace(home) as workspace:
+        return ask(OfWorkspace(workspace))
+
+
+def ask_at_head(home: Path | None, ask: "Callable[[AtHead], Found]") -> Found | None:
+    """Ask a workspace whose tables stand at the ledger's head; return None if it must be opened whole."""
+    from forge.app.at_head import at_head
+    from forge.app.home import find_home
+
+    with at_head(find_home(home)) as found:
+        try:
+            return None if found is None else ask(found)
+        except KeyError:  # an event that models must read, or an older one without a field
+            return None
 
 
 def told(recovery: "Recovery", *, dry_run: bool = False) -> list[str]:

@@ -8,7 +8,7 @@ import typer
 from forge.cli.candidate_log import show_log, show_place
 from forge.cli.estimate import show_estimate
 from forge.cli.evidence import show_evidence
-from forge.cli.opening import open_workspace
+from forge.cli.opening import ask_at_head, open_workspace
 from forge.cli.options import DeviceName, Home, Json, On, Quiet, Run, Verbose
 from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, say, short
 from forge.cli.phase_answers import bench_answers, next_command, promote_answer, submit_answer, verify_answer
@@ -55,14 +55,9 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge plan last
     """
-    from forge.app.briefs import prepare
-
-    with open_workspace(home) as workspace:
-        state = workspace.find_run(run)
-        prepare(workspace, state)
-        accepted = workspace.find_run(state.run_id).plan
-        assert accepted is not None
-        document = accepted.event.model_dump(mode="json")
+    document = None if as_json else ask_at_head(home, lambda found: found.plan(run))
+    if document is None:
+        document = _planned(run, home)
     if as_json:
         emit_json(document)
     else:
@@ -70,6 +65,18 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
         emit_table("Skills", ("skill", "why", "sha256"), rows)
         libraries = [(one["provider"], one["state"], one["version"] or "") for one in document["libraries"] or ()]
         emit_table("Libraries", ("library", "state", "version"), libraries)
+
+
+def _planned(run: str, home: Path | None) -> dict[str, Any]:
+    """Return the plan of a run as a document; plan the run first if that isn't done."""
+    from forge.app.briefs import prepare
+
+    with open_workspace(home) as workspace:
+        state = workspace.find_run(run)
+        prepare(workspace, state)
+        accepted = workspace.find_run(state.run_id).plan
+    assert accepted is not None
+    return accepted.event.model_dump(mode="json")
 
 
 def prompt(

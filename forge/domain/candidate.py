@@ -4,8 +4,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints, ValidationInfo, field_validator
 
+from forge.domain.axes import AXES, LAYER_NAMES, Axis, Layer, layer_of
 from forge.domain.digest import Digest, Value, digest_of
-from forge.domain.experiment import AXES, LAYER_NAMES, Axis, Layer, layer_of
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.task import LanguageName, Name
 from forge.domain.tensors import ClaimableLayout

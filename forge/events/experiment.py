@@ -4,8 +4,9 @@ from typing import ClassVar
 
 from pydantic import Field
 
+from forge.domain.axes import Ended
 from forge.domain.digest import Digest
-from forge.domain.experiment import Conclusion, Ended
+from forge.domain.experiment import Conclusion
 from forge.events.fact import Fact, Group
 
 

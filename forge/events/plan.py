@@ -4,9 +4,9 @@ from typing import ClassVar, Literal
 
 from pydantic import Field
 
+from forge.domain.axes import Ended
 from forge.domain.digest import Digest, Value, is_false
 from forge.domain.evidence import Interval
-from forge.domain.experiment import Ended
 from forge.domain.verdict import ReasonCode
 from forge.events.fact import Fact, Group
 

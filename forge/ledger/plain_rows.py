@@ -45,6 +45,7 @@ KINDS: dict[str, Kind] = {
     "KernelRevoked": Kind("decided", "kernel:{family}"),
     "LessonAccepted": Kind("human", "lesson:{lesson_id}"),
     "LessonProposed": Kind("handed_in", "lesson:{lesson_id}"),
+    "PlanAccepted": Kind("handed_in", "task:{task_id}", (2, 3)),
     "ReplicationRecorded": Kind("observed", "kernel:{family}"),
     "TaskCreated": Kind("handed_in", "task:{task_id}", (2,)),
     "TokenGranted": Kind("human", "token:{token_sha256}"),

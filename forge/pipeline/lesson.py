@@ -7,13 +7,13 @@ refused if one of them, or another experiment with the same change, ended in a c
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from forge.domain.axes import Ended
 from forge.domain.digest import digest_of, sha256
-from forge.domain.experiment import Ended
+from forge.domain.one_line import one_line
 from forge.domain.task import Task
 from forge.errors import LessonRefused, UsageError
 from forge.events import ExperimentClosed, LessonAccepted, LessonProposed
 from forge.pipeline.skills import Skill
-from forge.projections.experiments import one_line
 
 TEXT_LIMIT = 400
 """Largest length of a lesson in characters: a few short sentences, so that many fit into a brief."""

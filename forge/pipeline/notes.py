@@ -6,7 +6,7 @@ The same ledger gives the same text.
 from collections.abc import Mapping, Sequence
 from statistics import median_low
 
-from forge.domain.experiment import AXES, ENDS, LAYER_NAMES
+from forge.domain.axes import AXES, ENDS, LAYER_NAMES
 from forge.pipeline.templates import environment
 
 TEMPLATE = "notes.md.j2"

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
+from forge.domain.axes import AXES, LAYER_NAMES
 from forge.domain.candidate import REQUIRED_FILES
 from forge.domain.digest import canonical, sha256
-from forge.domain.experiment import AXES, LAYER_NAMES
 from forge.domain.own_operation import is_own
 from forge.domain.policy import Policy
 from forge.domain.task import Objective, Task

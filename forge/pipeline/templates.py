@@ -6,8 +6,8 @@ from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
+from forge.domain.one_line import one_line
 from forge.pipeline.fence import fenced
-from forge.projections.experiments import one_line
 
 _PACKAGE = Path(__file__).parent.parent
 SHORTEST_US = 0.01

@@ -7,14 +7,13 @@ import sqlite3
 
 from forge.domain.digest import canonical
 from forge.domain.evidence import Interval
+from forge.domain.one_line import one_line
 from forge.domain.task import Task
 from forge.events.plan import BestKernel, EarlierExperiment
 from forge.projections.state import Cell, Row
 
 LATEST_EXPERIMENTS = 8
 """Number of experiments that a plan quotes, so that the author's brief stays about a page."""
-HYPOTHESIS_LIMIT = 160
-"""Longest quoted hypothesis, in characters. Chosen; a table shows it in one line."""
 EARLIER = """
     SELECT run_id, task_id, ended, reason, speedup, low, high, against, layer, axis, hypothesis, closed_seq,
            coalesce(simulated, 0) AS simulated
@@ -70,14 +69,3 @@ def best_kernel(history: sqlite3.Connection, task: Task) -> BestKernel | None:
         promoted_seq=promoted,
         benchmark_seq=timed,
     )
-
-
-def one_line(untrusted_text: str | None, *, limit: int = HYPOTHESIS_LIMIT) -> str | None:
-    """Return text from outside as one line without markup, cut to `limit` characters."""
-    if untrusted_text is None:
-        return None
-    plain = "".join(character if character.isprintable() else " " for character in untrusted_text)
-    for mark, harmless in (("|", "/"), ("`", "'"), ("<", "("), (">", ")"), ("[", "("), ("]", ")")):
-        plain = plain.replace(mark, harmless)
-    plain = " ".join(plain.split())
-    return plain if len(plain) <= limit else f"{plain[: limit - 3]}..."

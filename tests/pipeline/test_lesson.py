@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.domain.experiment import ENDS, Conclusion, Ended
+from forge.domain.axes import ENDS, Ended
+from forge.domain.experiment import Conclusion
 from forge.errors import LessonRefused, UsageError
 from forge.events import ExperimentClosed, LessonProposed
 from forge.pipeline.lesson import (

@@ -219,7 +219,7 @@ def _require_reason(code: str) -> None:
 
 def _require_known(*, ended: str | None, layer: str | None, axis: str | None) -> None:
     """Raise UnknownName for an end, a layer or an axis that no experiment can have."""
-    from forge.domain.experiment import AXES, ENDS, LAYER_NAMES, layer_of  # here, likewise
+    from forge.domain.axes import AXES, ENDS, LAYER_NAMES, layer_of  # here, likewise
 
     if ended is not None and ended not in ENDS:
         raise UnknownName("end of an experiment", ended, list(ENDS))

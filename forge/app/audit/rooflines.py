@@ -3,13 +3,13 @@
 import orjson
 
 from forge.app.audit.answer import Answer, Cell, Filter, Named, named_rows, where
-from forge.app.workspace import Workspace
+from forge.app.plain_events import HasEvents
+from forge.domain.device import Ceilings
 from forge.domain.shape_slug import shape_slug
 from forge.domain.tensors import parse_dtype
 from forge.errors import UsageError
-from forge.events import DeviceCalibrated, Recorded
+from forge.ledger.plain_rows import PlainEvent
 from forge.operations import OPERATIONS
-from forge.projections.fold import holds
 
 COLUMNS = (
     *("op", "dtype", "shape", "flop_per_byte", "gflop_per_s", "gb_per_s", "floor_fraction", "median_ns", "verdict"),
@@ -26,7 +26,7 @@ TIMED = """
 """
 
 
-def roofline(workspace: Workspace, *, gpu: str, wanted: dict[Filter, str | None]) -> Answer:
+def roofline(workspace: HasEvents, *, gpu: str, wanted: dict[Filter, str | None]) -> Answer:
     """Return each timed candidate of a processor at its arithmetic intensity, and the newest measured ceilings.
 
     Bytes are the least that must be moved, and operations are those of the catalogue. So a rate counts only the
@@ -43,7 +43,7 @@ def roofline(workspace: Workspace, *, gpu: str, wanted: dict[Filter, str | None]
             f"no measured ceilings of a machine on which {gpu!r} was timed: expected a recorded benchmark there",
             hint="forge ledger log --type DeviceCalibrated",
         )
-    ceilings = calibrated.event.ceilings
+    ceilings = Ceilings.model_validate(calibrated.event["ceilings"])
     return Answer(
         f"Roofline of {values['gpu']}",
         COLUMNS,
@@ -72,10 +72,7 @@ def _placed(row: Named) -> tuple[Cell, ...]:
     return (operation.name, dtype, shape_slug(shape), *rates, *rest)
 
 
-def _newest_ceilings(workspace: Workspace, perf_keys: set[str]) -> Recorded[DeviceCalibrated] | None:
+def _newest_ceilings(workspace: HasEvents, perf_keys: set[str]) -> PlainEvent | None:
     """Return the last ceilings measured on a machine of one of these kinds."""
-    newest = None
-    for recorded in workspace.ledger.read(types=("DeviceCalibrated",)):
-        if holds(recorded, DeviceCalibrated) and recorded.event.perf_key in perf_keys:
-            newest = recorded
-    return newest
+    calibrated = [one for one in workspace.events("DeviceCalibrated") if one.event["perf_key"] in perf_keys]
+    return calibrated[-1] if calibrated else None

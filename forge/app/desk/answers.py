@@ -118,7 +118,7 @@ def all_lessons(view: View) -> Data:
 
 def notes(view: View, *, op: str, gpu: str | None) -> Data:
     """Return everything that is recorded about an operation."""
-    return _told(view, gather(view.published, op=op, gpu=gpu))
+    return _told(view, gather(OfWorkspace(view.published), op=op, gpu=gpu))
 
 
 def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str | None) -> Data:
@@ -219,7 +219,7 @@ def _audits(
         "roofline": (
             slot,
             lambda: rooflines.roofline(
-                home, gpu=_required(asked, "gpu"), wanted={"op": wanted["op"], "dtype": wanted["dtype"]}
+                whole, gpu=_required(asked, "gpu"), wanted={"op": wanted["op"], "dtype": wanted["dtype"]}
             ),
         ),
         "stale": (("days",), lambda: stale_evidence.stale(home, days=_days(asked), current="ledger")),

@@ -54,7 +54,7 @@ def roofline_rows(view: View, gpu: str, op: str) -> list[Data]:
 
     def ask() -> Data:
         try:
-            answer = rooflines.roofline(view.published, gpu=gpu, wanted={"op": op})
+            answer = rooflines.roofline(OfWorkspace(view.published), gpu=gpu, wanted={"op": op})
         except UsageError:
             return {"rows": []}
         return {"rows": [dict(zip(answer.columns, row, strict=True)) for row in answer.rows[:LISTED_CANDIDATES]]}
@@ -66,7 +66,7 @@ def roofline_rows(view: View, gpu: str, op: str) -> list[Data]:
 
 def roofline_picture(view: View, gpu: str) -> str:
     """Return a drawing of every timed candidate of a processor under its ceilings, as SVG."""
-    answer = rooflines.roofline(view.published, gpu=gpu, wanted={})
+    answer = rooflines.roofline(OfWorkspace(view.published), gpu=gpu, wanted={})
     return _drawn(lambda path: drawing.plot_roofline(answer, path), empty=not answer.rows)
 
 

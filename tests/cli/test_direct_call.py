@@ -1,0 +1,107 @@
+"""A command that is called without the parser gets what the parser would give it; mistakes go to the parser."""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any, get_type_hints
+
+import pytest
+import typer
+from hypothesis import given
+from hypothesis import strategies as some
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from forge.cli.direct_call import _command, direct_call
+from forge.cli.repeated_options import require_once
+from forge.cli.tree import tree_of
+
+
+def commands(group: TyperGroup, before: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], TyperCommand]]:
+    for name, one in group.commands.items():
+        if isinstance(one, TyperGroup):
+            yield from commands(one, (*before, name))
+        elif isinstance(one, TyperCommand):
+            yield (*before, name), one
+
+
+COMMANDS = dict(commands(tree_of(None)))
+VALUES = ("softmax", "h200", "3", "0", "90", "1000000000", "-1", "1.5", "1.", "latency=3", "", "a\tb", "last", "here")
+
+
+def by_the_parser(words: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:
+    """What typer calls a function with that has the signature of the command's own."""
+    require_once(tree_of(None), [*words, *rest])
+    command = _command([*words])[0]
+    found: list[dict[str, Any]] = []
+
+    def recorded(**given: Any) -> None:
+        found.append(given)
+
+    vars(recorded)["__signature__"] = inspect.signature(command)
+    recorded.__annotations__ = get_type_hints(command, include_extras=True)
+    app = typer.Typer(add_completion=False)
+    app.command()(recorded)
+    get_command(app).main(list(rest), standalone_mode=False)
+    return found[0]
+
+
+def called(words: Sequence[str], rest: Sequence[str]) -> dict[str, Any] | None:
+    call: Callable[[], None] | None = direct_call([*words, *rest])
+    assert call is None or isinstance(call, partial)
+    return None if call is None else call.keywords
+
+
+def told(words: Sequence[str]) -> list[str]:
+    """All words that a command's options are given with."""
+    return ["--help", *(name for one in COMMANDS[tuple(words)].params for name in (*one.opts, *one.secondary_opts))]
+
+
+@given(data=some.data())
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_what_is_called_directly_is_what_the_parser_gives(words: tuple[str, ...], data: some.DataObject) -> None:
+    word = some.sampled_from([*told(words), *VALUES, "--no-such-option", "--"])
+    joined = some.tuples(some.sampled_from(told(words)), some.sampled_from(VALUES)).map("=".join)
+    rest = data.draw(some.lists(word | joined, max_size=6))
+    found = called(words, rest)
+    if found is not None:
+        assert found == by_the_parser(words, rest)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("explain COMPILE_ERROR", "skill list --json", "skill search row --language triton", "notes softmax"),
+        *("audit stale --days 30 --current ledger", "audit roofline --gpu=h200", "plan last", "doctor"),
+        *("recommend --model a --model b --gpu h200 --max-ttft-ms 200.5 --limit 3", "kernel claims abc"),
+    ],
+)
+def test_a_plain_command_is_called_directly(line: str) -> None:
+    words = next(tuple(line.split()[:n]) for n in (2, 1) if tuple(line.split()[:n]) in COMMANDS)
+    rest = line.split()[len(words) :]
+    found = called(words, rest)
+    assert found is not None
+    assert found == by_the_parser(words, rest)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        *("explain", "explain a b", "explain --json --json a", "skill list --help", "recommend", "nothing"),
+        *(
+            "audit stale --days 0.5",
+            "audit stale --days -1",
+            "audit stale --current elsewhere",
+            "verify last --quiet",
+        ),
+        *(
+            "verify last --quiet",
+            "recommend --model a --limit 0",
+            "recommend --model a --limit 1001",
+            "skill list --json=yes",
+            "",
+        ),
+    ],
+)
+def test_what_is_not_plain_is_left_to_the_parser(line: str) -> None:
+    assert direct_call(line.split()) is None
