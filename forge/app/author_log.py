@@ -51,8 +51,15 @@ def _place(
     task, entry = run.task.event.task, run.submitted.event.files.entry_point
     named = {"entry": entry or task.op, "language": task.language, "code": event.reason.code}
     shown = event.counterexample_sha256
-    wrong = None if shown is None else str(orjson.loads(workspace.blobs.get(shown))["output"])
-    place = place_to_mend(files["kernel.py"], **named, untrusted_error=untrusted_error, wrong_output=wrong)
+    wrong: Data = {} if shown is None else orjson.loads(workspace.blobs.get(shown))
+    output, begins = wrong.get("output"), wrong.get("wrong_from")
+    place = place_to_mend(
+        files["kernel.py"],
+        **named,
+        untrusted_error=untrusted_error,
+        wrong_output=output if isinstance(output, str) else None,
+        wrong_from=begins if isinstance(begins, int) else None,
+    )
     return None if place is None else place.document()
 
 

@@ -118,6 +118,7 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
             **named,
             untrusted_error=log.untrusted_error if log else None,
             wrong_output=None if compared is None else compared.output,
+            wrong_from=None if compared is None else compared.wrong_from,
         )
     return CheckedFiles(
         operation=question.operation.name,

@@ -40,6 +40,8 @@ def _show_counterexample(case: Answer) -> None:
         found += f" (shrunk from {shape_text(case['shrunk_from'])})"
     row = (at, *(f"{float(case[name]):.9g}" for name in ("expected", "got")), _error(case), _allowed(case))
     emit_table(f"Counterexample: {found}", ("where", "expected", "got", "error", "allowed"), [row])
+    if case.get("wrong_elements"):
+        say(f"{case['output']}: {case['wrong_elements']}")
     for operand in case.get("operands") or ():
         _show_values(operand["name"], operand["sizes"], operand["values"])
     expected, got = case.get("expected_values"), case.get("got_values")

@@ -71,6 +71,10 @@ class Counterexample(Value):
     """Whole expected output, if it is small enough to list."""
     got_values: Values | None = None
     """Whole output of the candidate, if it is small enough to list."""
+    wrong_elements: str | None = None
+    """Clause that says which elements of the output are wrong. None in refusals from before this was recorded."""
+    wrong_from: int | None = None
+    """Index along some axis from which on the elements are wrong, and before which none is; None without one."""
     shrunk_from: Shape | None = None
     """Shape of the first failure, if shrinking found a smaller case that also fails."""
 

@@ -32,6 +32,8 @@ class ShownCounterexample(Value):
     expected: Line
     got: Line
     allowed_error: Line
+    wrong_elements: Line | None = None
+    """Which elements of the output are wrong, such as all beyond a column. None: it isn't known."""
     snippet: Annotated[str, StringConstraints(max_length=4000)] | None = None
     """Python program that makes the failing call again. None: it is too long to show."""
 

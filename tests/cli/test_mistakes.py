@@ -1,10 +1,12 @@
 """Twenty typical mistakes: the answer of a refused kernel names the line to mend, or the one to begin with."""
 
+import ast
 import re
 from pathlib import Path
 
 import pytest
 
+from forge.lab.sources.changed_input import changed_input
 from forge.lab.sources.mending import place_to_mend
 from tests.cli.asking import ask
 
@@ -78,6 +80,30 @@ MISTAKES = {
         "INCORRECT_NUMERICAL",
         "return out",
     ),
+    "an updated input": (
+        written("gate.mul_(torch.sigmoid(gate))", "return gate * up"),
+        "INPUT_MUTATED",
+        "gate.mul_",
+    ),
+    "an updated view of an input": (
+        written("rows = up.view(-1)", "rows[...] = torch.nn.functional.silu(gate).view(-1) * rows", "return up + 0"),
+        "INPUT_MUTATED",
+        "rows[...] =",
+    ),
+    "missing argtypes": (
+        in_cpp(f"{LOOP}o[i] = {VALUE} * u[i];").replace(
+            "_kernel.argtypes = (*[ctypes.c_void_p] * 3, ctypes.c_int64)", ""
+        ),
+        "RUNTIME_ERROR",
+        "_kernel(gate.data_ptr()",
+    ),
+    "an updated input in C++": (
+        in_cpp("for (int64_t i = 0; i < n; ++i) { gate[i] += 1; o[i] = gate[i] * u[i]; }").replace(
+            "const float* g,", "float* gate,"
+        ),
+        "INPUT_MUTATED",
+        "gate[i] += 1",
+    ),
     "a missing header": (
         in_cpp(f"{LOOP}o[i] = {VALUE} * u[i];", HEAD + "\n#include <fast.h>"),
         "COMPILE_ERROR",
@@ -133,6 +159,27 @@ def in_triton(right: str, wrong: str) -> str:
     return TRITON.replace(right, wrong, 1)
 
 
+BLOCK_OF_A_ROW = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _silu_mul(gate, up, out, width, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    inside, row = at < width, tl.program_id(0) * width
+    g = tl.load(gate + row + at, mask=inside, other=0.0)
+    u = tl.load(up + row + at, mask=inside, other=0.0)
+    tl.store(out + row + at, g / (1.0 + tl.exp(-g)) * u, mask=inside)
+
+
+def silu_mul(gate, up):
+    gate, up = gate.contiguous(), up.contiguous()
+    out = torch.empty_like(gate)
+    if out.numel():
+        _silu_mul[(gate.shape[0],)](gate, up, out, gate.shape[1], BLOCK=64)
+    return out
+"""
 IN_TRITON = {
     "a syntax error": (in_triton("at < count", "at <"), "COMPILE_ERROR", "inside = at <"),
     "a missing import": (in_triton("import triton.language as tl\n", ""), "RUNTIME_ERROR", "tl.constexpr"),
@@ -165,6 +212,7 @@ IN_TRITON = {
         "tl.load(up + at)",
     ),
     "an element too few": (in_triton("at < count", "at < count - 1"), "INCORRECT_NUMERICAL", "tl.store"),
+    "a block too small for the row": (BLOCK_OF_A_ROW, "INCORRECT_NUMERICAL", "BLOCK=64)"),
     "a wrong element type": (in_triton("return out", "return out.half()"), "INCORRECT_DTYPE", "out.half()"),
 }
 PLACE = re.compile(r"^kernel\.py:(\d+)(?:: in|, which)[^\n]*\n  candidate\| > (.*)$", re.MULTILINE)
@@ -190,7 +238,7 @@ def test_a_typical_mistake_is_refused_with_the_line_to_mend(text: str, code: str
 
 
 def test_the_mistakes_are_asked_in_three_languages() -> None:
-    assert len(MISTAKES) + len(IN_TRITON) == 32
+    assert len(MISTAKES) + len(IN_TRITON) == 37
 
 
 @pytest.mark.parametrize(
@@ -277,3 +325,33 @@ def test_a_call_that_takes_too_much_is_named(line: str, code: str) -> None:
 def test_a_place_is_found_or_none_whatever_the_source_is(text: str) -> None:
     place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="RUNTIME_ERROR")
     assert place is None or place.line >= 1
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        (["gate += 1", "return gate"], 5),
+        (["h = gate.view(-1)", "h.add_(1)", "return h"], 6),
+        (["h, k = up, gate[1:]", "torch.add(gate, 1, out=k)", "return k"], 6),
+        (["h = gate + 0", "h.add_(1)", "return h"], None),
+        (["gate = gate.clone()", "gate += 1", "return gate"], None),
+        (["h = gate", "h = h + 1", "h += 1", "return h"], None),
+        (["up[0] = gate.__init__()", "return gate"], 5),
+    ],
+)
+def test_a_write_in_place_is_named_only_if_it_is_an_inputs(body: list[str], line: int | None) -> None:
+    function = ast.parse(written(*body)).body[1]
+    assert isinstance(function, ast.FunctionDef)
+    found = changed_input(function)
+    assert (found and found[0]) == line
+
+
+def test_a_number_is_named_only_if_one_line_has_it() -> None:
+    named = {"entry": "silu_mul", "language": "triton", "code": "INCORRECT_NUMERICAL"}
+    place = place_to_mend(BLOCK_OF_A_ROW.encode(), **named, wrong_output="out", wrong_from=64)
+    assert place is not None
+    assert "BLOCK=64" in place.source
+    for text, begins in ((BLOCK_OF_A_ROW + "# 64\n", 64), (BLOCK_OF_A_ROW, 65), (BLOCK_OF_A_ROW, 1)):
+        other = place_to_mend(text.encode(), **named, wrong_output="out", wrong_from=begins)
+        assert other is not None
+        assert "tl.store" in other.source

@@ -52,6 +52,7 @@ def shown_counterexample(found: Mapping[str, Any]) -> ShownCounterexample:
     return ShownCounterexample(
         shape=found["shape"],
         index=tuple(found["index"]),
+        wrong_elements=None if found.get("wrong_elements") is None else _cut(found["wrong_elements"]),
         snippet=snippet if len(snippet) <= LONGEST_SNIPPET else None,
         **{name: _cut(found[name]) for name in ("inputs", "output", "expected", "got", "allowed_error")},
     )

@@ -8,13 +8,14 @@ import struct
 from typing import TYPE_CHECKING
 
 from forge.domain.evidence import Counterexample
-from forge.domain.tensors import DType
+from forge.domain.tensors import DType, TensorSpec
 from forge.domain.verdict import Reason, ReasonCode
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.placement import Pages, Placement
 from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.judge import JudgedOutput
+from forge.lab.judge.wrong_elements import WrongElements, wrong_elements
 from forge.operations.operation import Operation
 from forge.sandbox.arena import contiguous_strides
 from forge.sandbox.reply import Refused, Returned
@@ -57,9 +58,11 @@ def wrong_output(
 ) -> Failed:
     """Return the refusal of one element outside its bound."""
     code: ReasonCode = "INCORRECT_NUMERICAL" if judged.finite else "NON_FINITE"
+    found = _wrong_elements(operation, output, judged)
     message = (
         f"{output}{list(judged.worst)} is {_seen(judged.got)}, expected {judged.expected:.9g} "
         f"within {judged.allowed_error:.3g}, at {_size(case)} with {case.kind} inputs"
+        f"{f'; {found.said}' if found else ''}"
     )
     counterexample = Counterexample(
         shape=dict(case.shape),
@@ -71,6 +74,8 @@ def wrong_output(
         allowed_error=repr(judged.allowed_error),
         snippet=_snippet(operation, dtype, entry, case, output, judged),
         seed=case.seed,
+        wrong_elements=found.said if found else None,
+        wrong_from=found.begins if found else None,
     )
     return Failed(
         reason=Reason(code=code, message=message),
@@ -79,6 +84,21 @@ def wrong_output(
         counterexample=counterexample,
         case=case,
     )
+
+
+def _wrong_elements(operation: Operation, output: str, judged: JudgedOutput) -> WrongElements | None:
+    """Return which elements of an output are wrong; None if its mask wasn't kept."""
+    if judged.wrong is None or judged.wrong.dim() == 0:
+        return None
+    spec = next(one for one in operation.outputs if one.name == output)
+    return wrong_elements(judged.wrong, [_axis(spec, place) for place in range(judged.wrong.dim())])
+
+
+def _axis(spec: TensorSpec, place: int) -> str:
+    """Return an axis by its name, if its indices are the operand's own; otherwise by its place."""
+    name = spec.axes[place] if place < len(spec.axes) else ""
+    is_clear = name.isidentifier() and name not in {*spec.times, *spec.per} and spec.axes.count(name) == 1
+    return name if is_clear else f"axis {place}"
 
 
 def _snippet(operation: Operation, dtype: DType, entry: str, case: Case, output: str, judged: JudgedOutput) -> str:

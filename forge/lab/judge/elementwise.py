@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from forge.domain.policy import Policy
@@ -44,6 +44,8 @@ class JudgedOutput:
     expected: float
     got: float
     allowed_error: float
+    wrong: torch.Tensor | None = field(default=None, compare=False, repr=False)
+    """Mask of the elements outside their bound; None if all are within."""
 
 
 NOTHING_TO_JUDGE = JudgedOutput(True, True, 0.0, 0.0, (), 0.0, 0.0, 0.0)
@@ -82,8 +84,23 @@ def judge_floats(
     return replace(
         worst,
         within=all(one.within for one in results),
+        wrong=_joined(results, blocks, got),
         max_relative_error=max(one.max_relative_error for one in results),
     )
+
+
+def _joined(results: Sequence[JudgedOutput], blocks: Sequence[slice], got: torch.Tensor) -> torch.Tensor | None:
+    """Return the mask of an output's wrong elements from those of its blocks of rows; None if there are none."""
+    import torch
+
+    if len(blocks) == 1 or all(one.wrong is None for one in results):
+        return results[0].wrong
+    mask = torch.zeros(got.shape, dtype=torch.bool, device=got.device)
+    rows = mask.flatten(0, -2)
+    for block, one in zip(blocks, results, strict=True):
+        if one.wrong is not None:
+            rows[block] = one.wrong
+    return mask
 
 
 def _judge_rows(got: torch.Tensor, expectation: Expectation, *, bound: torch.Tensor) -> JudgedOutput:
@@ -110,9 +127,12 @@ def judged(
     import torch
 
     worst = _index_of(int(used.argmax()), used.shape)
+    outside = ~(used <= 1)
+    within = not bool(outside.any())
     relative = (error / expectation.scale).nan_to_num(nan=0.0, posinf=0.0)  # 0 where the scale is 0
     return JudgedOutput(
-        within=bool((used <= 1).all()),
+        within=within,
+        wrong=None if within else outside,
         finite=bool(torch.isfinite(got[worst])),
         max_relative_error=float(relative.max()),
         bound_used=float(used[worst]),

@@ -79,9 +79,12 @@ def verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> Judge
 
     if used.numel() == 0:
         return NOTHING_TO_JUDGE
+    outside = ~(used <= 1)
+    within = not bool(outside.any())
     worst = tuple(int(i) for i in torch.unravel_index(used.argmax(), used.shape))
     return JudgedOutput(
-        within=bool((used <= 1).all()),
+        within=within,
+        wrong=None if within else outside,
         finite=math.isfinite(float(got[worst])),
         max_relative_error=0.0,
         bound_used=float(used[worst]),

@@ -8,11 +8,13 @@ import re
 import warnings
 from dataclasses import dataclass
 
+from forge.lab.sources.changed_input import changed_input
 from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
 """Reasons about a tensor's form, which the code in Python decides in every language."""
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
+MUTATED = frozenset({"INPUT_MUTATED"})
 UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
 OUTSIDE = frozenset({"OUT_OF_BOUNDS", "RUNTIME_ERROR"})
@@ -25,6 +27,8 @@ NAMED_CALLS = {
     "RESOURCE_ABUSE": (frozenset({"print", "write"}), "prints"),
 }
 """Reason -> names of calls in Python that often cause it, and what they do."""
+SMALLEST_BLOCK = 8
+"""Smallest number that is taken for a block's size. Chosen: smaller ones stand in a source by chance."""
 SHOWN_COLUMNS = 200
 """Number of characters of the line that are shown, at most. Chosen; a refusal stays on a few lines."""
 
@@ -57,10 +61,12 @@ def place_to_mend(
     code: str,
     untrusted_error: str | None = None,
     wrong_output: str | None = None,
+    wrong_from: int | None = None,
 ) -> LineToMend | None:
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one.
 
-    `wrong_output` is the output whose values were wrong; None if none was compared.
+    `wrong_output` is the output whose values were wrong; None if none was compared. `wrong_from` is the index from
+    which on they were, if there is one.
     """
     text = kernel.decode(errors="replace")
     try:
@@ -73,8 +79,10 @@ def place_to_mend(
     function = _entry(module, entry)
     if function is None:
         return _place(text, 1, f"begins a file without {entry}")
-    return _in_function(text, function, code, untrusted_error) or _of_outputs(
-        text, function, language, code, wrong_output
+    return (
+        _in_function(text, function, code, untrusted_error)
+        or _with_number(text, wrong_from)
+        or _of_outputs(text, function, language, code, wrong_output)
     )
 
 
@@ -85,6 +93,14 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
     if untrusted_error is not None and _ARGUMENTS.match(untrusted_error) and function.name in untrusted_error:
         return _place(text, function.lineno, "doesn't take the operation's arguments")
     nodes = _own_nodes(function)
+    if code in MUTATED:
+        arguments = [one.arg for one in function.args.args]
+        written = [(line, name) for name in arguments if (line := _last_write(text, name)) is not None]
+        changed = changed_input(function) or min(written, default=None)
+        return None if changed is None else _place(text, changed[0], f"writes to the input {changed[1]}")
+    if code in OUTSIDE and "CDLL" in text and ".argtypes" not in text:
+        call = next((one.lineno for one in nodes if isinstance(one, ast.Call) and any(map(_address, one.args))), None)
+        return _place(text, call, "passes addresses to a function without argtypes: ctypes cuts them to 32 bits")
     if code in ABOUT_MEMORY:
         return _first(text, nodes, (ast.Global, ast.Nonlocal), "keeps a value between calls")
     if code in NAMED_CALLS:
@@ -92,6 +108,16 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
         calls = [one.lineno for one in nodes if isinstance(one, ast.Call) and _called(one) in names]
         return _place(text, min(calls, default=None), does)
     return _first(text, nodes, (ast.While,), "is a loop") if code in ENDLESS else None
+
+
+def _with_number(text: str, wrong_from: int | None) -> LineToMend | None:
+    """Return the only line with the number from which on an output is wrong, such as that of a fixed block."""
+    if wrong_from is None or wrong_from < SMALLEST_BLOCK:
+        return None
+    pattern = re.compile(rf"(?<![\w.]){wrong_from}(?![\w.])")
+    found = [place for place, line in enumerate(text.splitlines(), 1) if pattern.search(line)]
+    does = f"has the number {wrong_from}, the index from which on the output is wrong"
+    return _place(text, found[0], does) if len(found) == 1 else None
 
 
 def _of_outputs(
