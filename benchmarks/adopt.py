@@ -54,7 +54,7 @@ def on_the_processor(folder: Path) -> dict[str, float]:
         for op, arguments in (("fused_add_rmsnorm", (x, x, weight, EPS)), ("rmsnorm", (x, weight, EPS))):
             operation = ops.operations[op]
             getattr(torch.ops.forge, op)(*arguments)
-            key, kept = operation._host_key, operation._choices.by_key
+            key, kept = operation._key, operation._choices.by_key
             figures[f"{op}: choice and guards ns"] = least_ns(lambda k=key, c=kept, a=arguments: c.get(k(*a)))
             figures[f"{op}: adopted call ns"] = least_ns(
                 lambda o=op, a=arguments: getattr(torch.ops.forge, o)(*a), 5000

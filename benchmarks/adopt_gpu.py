@@ -93,7 +93,7 @@ def parts(ops: Adopted, op: str, arguments: Sequence[object]) -> dict[str, float
     """Return the host's time of each part of a call, in microseconds."""
     operation = ops.operations[op]
     (plan,) = ops._decider._loaded.values()
-    inner, key, kept = plan._plan, operation._device_key, operation._choices.by_key
+    inner, key, kept = plan._plan, operation._key, operation._choices.by_key
     tensors, outputs, workspaces = arguments[: plan._count], inner.outputs(), inner.workspaces()
     choice = kept[key(*arguments)]
     overload = getattr(torch.ops.forge, op).default

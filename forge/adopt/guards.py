@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from forge.adopt.described import TORCH_NAMES, OperationForm
 from forge.adopt.devices import gpu_name
+from forge.adopt.memory import LOW_BITS, alignment, find_overlap
 from forge.adopt.refusal import WhyNot
-from forge.adopt.schema import LOW_BITS, call_dtype, element_type, span_bytes
+from forge.adopt.schema import call_dtype, element_type
 
 if TYPE_CHECKING:
     import torch
@@ -49,7 +50,7 @@ def examine(op: OperationForm, arguments: Sequence[object], device_index: int | 
     if isinstance(fitted, WhyNot):
         return fitted
     dtype, shape = fitted
-    name = _overlapping(op, operands) if op.updates else None
+    name = find_overlap(op)(operands)
     if name is not None:
         return WhyNot("overlap", f"{name} shares memory with another operand")
     gpu = "cpu" if device_index is None else gpu_name(torch.cuda.get_device_name(device_index))
@@ -102,12 +103,6 @@ def _fitted(
     return (dtype, shape) if outside is None else outside
 
 
-def alignment(address: int) -> int:
-    """Return the number of bytes, up to 256, that divides an address; several are joined by `|` before."""
-    low = address & LOW_BITS
-    return low & -low if low else LOW_BITS + 1
-
-
 def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> WhyNot | None:
     """Return why the promoted source wasn't verified for how the call's memory lies; None if it was."""
     declared = kernel.domain
@@ -119,16 +114,6 @@ def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> WhyN
         asked = HOST_ALIGNMENT_BYTES if call.gpu == "cpu" else LOW_BITS + 1
     if call.alignment_bytes % asked:
         return WhyNot("alignment", f"{call.alignment_bytes} bytes; {kernel.kernel_id} asks for {asked}")
-    return None
-
-
-def _overlapping(op: OperationForm, operands: "Sequence[torch.Tensor]") -> str | None:
-    """Return the name of an operand that is written in place and shares memory with another one."""
-    spans = [(one.name, given.data_ptr(), span_bytes(given)) for one, given in zip(op.inputs, operands, strict=True)]
-    for place, (name, begin, size) in enumerate(spans):
-        others = spans[:place] + spans[place + 1 :]
-        if name in op.updates and any(first < begin + size and begin < first + more for _, first, more in others):
-            return name
     return None
 
 

@@ -4,11 +4,12 @@ from collections.abc import Callable, Sequence
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from forge.adopt.call_key import Key, key_function
 from forge.adopt.choice import CallChoice, FallbackChoice, Function
 from forge.adopt.deciding import CallDecision, Decider
 from forge.adopt.described import OperationForm
 from forge.adopt.refusal import Reason, WhyNot
-from forge.adopt.schema import Key, fake, key_function, torch_schema
+from forge.adopt.schema import fake, torch_schema
 from forge.adopt.shadow import ShadowChoice
 from forge.adopt.tally import CallKind, Tally
 from forge.adopt.transparent import TracedSource, register_transparent
@@ -54,8 +55,7 @@ class AdoptedOperation:
         self._stopped: WhyNot | None = None
         """Why every call takes the fallback; None while kernels may run."""
         self._arity = len(described.inputs) + len(described.scalars)
-        self._host_key = key_function(described, devices=False)
-        self._device_key = key_function(described, devices=True)
+        self._key = key_function(described)
 
     def forget(self) -> None:
         """Decide anew from the next call on."""
@@ -75,7 +75,7 @@ class AdoptedOperation:
         """Answer a call on the host's processor."""
         if len(arguments) != self._arity:
             arguments = self.filled(arguments)
-        key = self._host_key(*arguments)
+        key = self._key(*arguments)
         found = self._choices.by_key.get(key)
         if found is None:
             found = self._decided(key, arguments, None)
@@ -85,7 +85,7 @@ class AdoptedOperation:
         """Answer a call on a GPU. While a graph is captured nothing is decided or loaded."""
         if len(arguments) != self._arity:
             arguments = self.filled(arguments)
-        key = self._device_key(*arguments)
+        key = self._key(*arguments)
         found = self._choices.by_key.get(key)
         if found is None:
             import torch

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forge.adopt.described import TORCH_NAMES, OperationForm
-from forge.adopt.schema import LOW_BITS
+from forge.adopt.memory import alignment
 from forge.errors import BlobCorrupt, LoadRefused
 from forge.lookup.artifact import listed_files, read_file
 
@@ -155,8 +155,7 @@ def _alignment(steps: Sequence[Document]) -> int:
                 if pointer["place"]["to"] == "input":
                     (address,) = struct.unpack_from("<Q", content, pointer["at"])
                     low |= address - pointer["place"]["offset_bytes"]
-    low &= LOW_BITS
-    return low & -low if low else LOW_BITS + 1
+    return alignment(low)
 
 
 _ELF_HEADER = struct.Struct("<16sHHIQQQIHHHHHH")

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from forge.adopt.described import parse_described
-from forge.adopt.guards import alignment
+from forge.adopt.memory import alignment
 from forge.adopt.plan import _require_stateless, read_plan
 from forge.domain.digest import canonical, sha256
 from forge.domain.plan import LaunchPlan
