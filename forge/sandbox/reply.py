@@ -73,7 +73,7 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.CHANGED_A_GENERATOR: (
         "STATE_CARRIED",
         "the import or a call drew from, or seeded, a generator of random numbers that the whole process shares, as "
-        "nn.Dropout does in training mode; call `self.eval()`, pass `generator=`, or don't use random numbers",
+        "nn.Dropout does in training mode; call `self.train(False)`, pass `generator=`, or don't use random numbers",
     ),
     wire.CHANGED_AN_OUTPUT: (
         "STATE_CARRIED",

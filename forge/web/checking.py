@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from asyncio import create_subprocess_exec as start_process
 
 import orjson
 
@@ -17,7 +18,7 @@ number."""
 async def check(desk: Desk) -> None:
     """Check the ledger, and let the desk take up what was found; raise EnvironmentUnfit if no report came."""
     command = (sys.executable, "-m", "forge", "ledger", "verify", "--json", "--home", str(desk.home))
-    child = await asyncio.create_subprocess_exec(
+    child = await start_process(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,

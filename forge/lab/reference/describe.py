@@ -18,6 +18,7 @@ from forge.domain.tensors import TORCH_NAMES, DType, Shape
 from forge.errors import ReferenceRefused
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.job import STILL_S, WALL_PER_CPU_S
+from forge.lab.reference.literals import parse_literal
 from forge.lab.reference.packed import require_places
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.languages import LANGUAGES
@@ -237,8 +238,8 @@ def _require_complete(question: SubmittedReference, description: Description) ->
         raise ValueError(f"it takes {len(tensors)} tensors: expected the {len(question.operands)} that are declared")
     if not question.operands and not description.generator:
         raise ValueError("it has no get_inputs(), and no operands were declared")
-    by_place, by_name = map(ast.literal_eval, (description.init, description.init_named or "{}"))
-    if not (isinstance(by_place, list) and isinstance(by_name, dict)):
+    by_place, by_name = map(parse_literal, (description.init, description.init_named or "{}"))
+    if not (isinstance(by_place, ast.List) and isinstance(by_name, ast.Dict)):
         raise TypeError("what get_init_inputs() gives is neither a list nor a dictionary")
     require_places([(one.name, one.within, one.literal) for one in description.arguments])
 

@@ -1,7 +1,8 @@
 """Checks that each tensor which lies in an argument, such as a list, has a place there."""
 
-import ast
 from collections.abc import Sequence
+
+from forge.lab.reference.literals import count_places, parse_literal
 
 Place = tuple[str, str, str | None]
 """Name of an argument or of a tensor in one, the name of the argument that it lies in or "", and its literal."""
@@ -18,15 +19,6 @@ def require_places(arguments: Sequence[Place]) -> None:
             raise ValueError(f"the tensor {name!r} has no place in {within or 'a container'!r}")
         waiting = waiting[1:]
         if literal is not None:
-            waiting = [name] * _places(ast.literal_eval(literal))
+            waiting = [name] * count_places(parse_literal(literal))
     if waiting:
         raise ValueError(f"the argument {waiting[0]!r} lacks {len(waiting)} tensors")
-
-
-def _places(value: object) -> int:
-    """Return how many tensors belong into an argument's literal."""
-    if value is ...:
-        return 1
-    if isinstance(value, dict):
-        return sum(map(_places, value.values()))
-    return sum(map(_places, value)) if isinstance(value, list | tuple) else 0
