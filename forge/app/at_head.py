@@ -20,13 +20,13 @@ from forge.app.next_command import next_command
 from forge.app.policy_stamp import was_read
 from forge.app.quick_run import chosen_run, report_of
 from forge.app.untouched import connect_untouched
-from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.errors import ForgeError
 from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
 from forge.ledger.opening import TAIL_ROWS, check_connected
 from forge.ledger.plain_rows import PlainEvent, plain_event, plain_events
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.statements import LAST_CHARACTER, SELECT_HEAD, SELECT_STREAMS
+from forge.projections.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 
 Data = dict[str, object]
 Document = dict[str, Any]  # Any: a JSON document, validated when it was recorded

@@ -1,7 +1,7 @@
 """Names the measurement protocols, and says which of them are superseded.
 
 Evidence of a superseded protocol stays in the ledger, but a lookup no longer offers the kernel that rests on it. To
-supersede a protocol: its line in `SUPERSEDED`, and the next PROJECTOR_VERSION in `forge/domain/history_version.py`.
+supersede a protocol: its line in `SUPERSEDED`, and the next `PROJECTOR_VERSION` in `forge.projections`.
 """
 
 from collections.abc import Mapping

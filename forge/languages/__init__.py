@@ -1,6 +1,6 @@
 """Kernel languages: one folder each with a guide for authors and the guest's code; the host's facts are here.
 
-To add a language: its folder (`guide.md.j2`, `starter.py.j2`, `guest.py`) and its line in `LANGUAGES`.
+To add a language: its folder with `guide.md.j2`, `starter.py.j2`, `playbook.md` and `guest.py`, and its entry below.
 """
 
 from dataclasses import dataclass
@@ -61,6 +61,11 @@ class Language:
     def guide_file(self) -> Path:
         """Path of the guide for authors, a jinja2 template."""
         return _HERE / self.name / "guide.md.j2"
+
+    @property
+    def playbook_file(self) -> Path:
+        """Path of the skill `playbook.<name>`, which every plan for the language has."""
+        return _HERE / self.name / "playbook.md"
 
     @property
     def own_modules(self) -> frozenset[str]:

@@ -9,13 +9,25 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationError
+from pydantic import AfterValidator, Field, StringConstraints, ValidationError
 
 from forge.domain.digest import Digest, Value, sha256
 from forge.errors import UnknownName, UsageError
+from forge.languages import LANGUAGES
 
-SkillLanguage = Literal["any", "asm", "ck", "cpp", "cuda", "hip", "metal", "torch", "triton"]
+WITHOUT_GUEST = ("asm", "ck", "hip", "metal")
+"""Languages that skills speak of, though no candidate may be written in them."""
 SkillPlatform = Literal["any", "cpu", "cuda", "rocm", "metal"]
+
+
+def _require_language(name: str) -> str:
+    known = sorted({"any", *WITHOUT_GUEST, *LANGUAGES})
+    if name not in known:
+        raise ValueError(f"input should be {', '.join(map(repr, known[:-1]))} or {known[-1]!r}")
+    return name
+
+
+SkillLanguage = Annotated[str, AfterValidator(_require_language)]
 Category = Literal["hygiene", "operation", "playbook", "technique", "porting"]
 """Category of a skill.
 
@@ -116,8 +128,10 @@ def read_skills(folder: Path) -> tuple[Skill, ...]:
 
 @cache
 def embedded_skills() -> tuple[Skill, ...]:
-    """Return the library that ships with Forge, by id."""
-    return read_skills(_FOLDER)
+    """Return the library that ships with Forge, by id; each language's playbook lies in the language's folder."""
+    files = {f"playbook.{name}": language.playbook_file for name, language in LANGUAGES.items()}
+    playbooks = (parse_skill(file.read_bytes(), origin=str(file), stem=stem) for stem, file in files.items())
+    return tuple(sorted((*read_skills(_FOLDER), *playbooks), key=lambda skill: skill.id))
 
 
 def find_skill(skills: tuple[Skill, ...], untrusted_id: str) -> Skill:

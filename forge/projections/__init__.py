@@ -1,46 +1,7 @@
 """Derives tables and published files from the ledger's events; all of it can be rebuilt from the first event.
 
 A module belongs here if it computes from recorded events alone: a fold, its tables, or a file rendered from them.
-A fold is pure: it uses no clock, randomness, environment, files or network. `FOLDS` is the index of the folds behind
-`history.db`, in the order in which an event passes through them. `documents` renders the JSON files from its tables.
-`runs` is folded when a phase needs it, and published nowhere.
-To add a fold: a module with `TYPES` and `take`, its tables, and its line below.
+A fold is pure: it uses no clock, randomness, environment, files or network. `folds` is the index of the folds behind
+`history.db`. `documents` renders the JSON files from its tables. `runs` is folded when a phase needs it, and
+published nowhere.
 """
-
-from collections.abc import Callable
-
-from forge.ledger.replay import Line
-from forge.projections import (
-    candidate_events,
-    claims,
-    experiment_lines,
-    history,
-    models,
-    operations,
-    recent_times,
-    registry,
-    run_lines,
-)
-from forge.projections.fold import Source
-from forge.projections.state import State
-
-Take = Callable[[State, Line, Source], None]
-
-FOLDS: tuple[tuple[frozenset[str], Take], ...] = (
-    (history.TYPES, history.take),
-    (claims.TYPES, claims.take),
-    (run_lines.TYPES, run_lines.take),
-    (experiment_lines.TYPES, experiment_lines.take),
-    (registry.TYPES, registry.take),
-    (operations.TYPES, operations.take),
-    (models.TYPES, models.take),
-    (candidate_events.TYPES, candidate_events.take),
-    (recent_times.TYPES, recent_times.take),
-)
-"""Event types that each fold reads, and the function that takes one event."""
-
-TAKERS: dict[str, tuple[Take, ...]] = {
-    name: tuple(take for types, take in FOLDS if name in types)
-    for name in sorted(frozenset[str]().union(*(types for types, _ in FOLDS)))
-}
-"""Event type -> the folds that read it."""

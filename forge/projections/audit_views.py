@@ -1,4 +1,4 @@
-"""Defines the views of `history.db`. `forge.app.audit.sql_surface` lists those that free SQL may read."""
+"""Defines the views of `history.db`. `forge.projections.sql_surface` lists those that free SQL may read."""
 
 LEADERBOARD = """
     SELECT op, gpu, dtype, shape, kernel_id, status, language, low, speedup, high, candidate_median_ns, perf_key,

@@ -13,13 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge.domain.digest import Digest
-from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.errors import LedgerCorrupt
 from forge.ledger.failures import StorageErrors, storage_errors
 from forge.ledger.replay import Line
-from forge.projections import TAKERS, latest_speedups, recent_times
+from forge.projections import latest_speedups, recent_times
 from forge.projections.audit_views import VIEWS
 from forge.projections.fold import Position, Source, SourceHead
+from forge.projections.folds import TAKERS
+from forge.projections.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.projections.schema import tables
 from forge.projections.sqlite_file import (
     add_indexes,

@@ -4,11 +4,11 @@ import sqlite3
 
 import orjson
 
-from forge.domain.history_version import PROJECTOR_VERSION
 from forge.domain.published_files import MODELS_FILE
 from forge.projections import leaderboard, snapshot, versions
 from forge.projections.catch_up import Cursor
 from forge.projections.fold import Position
+from forge.projections.history_version import PROJECTOR_VERSION
 
 FILE = "verified_kernels.json"
 SCHEMA_VERSION = 1

@@ -31,11 +31,12 @@ from forge.ledger.reading import recorded
 from forge.ledger.replay import Line
 from forge.ledger.statements import COLUMNS, SELECT_ALL, SELECT_HEAD, SELECT_META
 from forge.ledger.writing import Head
-from forge.projections import TAKERS, runs
+from forge.projections import runs
 from forge.projections.altered_documents import PublishedDocuments
 from forge.projections.altered_tables import altered_tables
 from forge.projections.earlier_rows import contradictions
 from forge.projections.fold import Position
+from forge.projections.folds import TAKERS
 from forge.projections.read_sessions import SessionsRead
 from forge.projections.sqlite_file import create
 from forge.projections.state import State

@@ -1,5 +1,5 @@
 -- The tables of history.db: what audits read, and what the folds remember. A row never leaves this package.
--- A changed table needs a new SCHEMA_VERSION in forge/domain/history_version.py. A table WITHOUT ROWID has the same
+-- A changed table needs a new SCHEMA_VERSION in forge/projections/history_version.py. A table WITHOUT ROWID has the same
 -- content in whatever order it was written.
 
 -- One workload against one baseline; a benchmark that measured nothing has one row without figures.

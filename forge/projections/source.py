@@ -8,7 +8,7 @@ from forge.events import Event, Recorded
 from forge.ledger.replay import Line
 from forge.ledger.store import Ledger
 from forge.ledger.writing import Head
-from forge.projections import TAKERS
+from forge.projections.folds import TAKERS
 
 CACHED_EVENTS = 16
 """Number of events that are cached by place. Chosen; most kernels of a period were measured on one machine."""

@@ -14,8 +14,8 @@ from pathlib import Path
 
 import orjson
 
-from forge.domain.history_version import SCHEMA_VERSION
 from forge.ledger.failures import PRIMARY_CODE_MASK
+from forge.projections.history_version import SCHEMA_VERSION
 from forge.projections.schema import Table, creations, tables
 
 PAGE_BYTES = 4096

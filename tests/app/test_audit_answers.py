@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from forge.app.audit import authors, free_sql, histories, speed, stale_evidence
 from forge.app.audit.answer import Answer
 from forge.app.audit.files import as_csv, write_parquet
-from forge.app.audit.sql_surface import SURFACE
 from forge.app.home import LEDGER_FILE
 from forge.app.plain_events import OfWorkspace
 from forge.app.workspace import Workspace
@@ -24,6 +23,7 @@ from forge.errors import UnknownName, UsageError
 from forge.events import CandidateRejected, PlanAccepted, PromptRendered
 from forge.events.plan import ChosenSkill
 from forge.ledger.store import Ledger
+from forge.projections.sql_surface import SURFACE
 from tests.projections.histories import LEDGER_ID, Run, invalidate, opened, promoted, revoke
 from tests.projections.values import captured, digest, environment, task
 from tests.projections.values import workload as timed_at

@@ -26,9 +26,11 @@ from tests.pipeline.making import made
 from tests.pipeline.test_skill_package import install
 
 HYGIENE = {"patterns.boundary-conditions", "patterns.test-plan"}
-TARGETS = {"cpp": ("cpu",), "cuda": ("h200",), "torch": ("cpu", "h200"), "triton": ("cpu", "h200")}
+PROCESSORS = {"cpu": "cpu", "cuda": "h200"}
 SLOTS = [
-    (op, language, gpu) for op, language in itertools.product(OPERATIONS, LANGUAGES) for gpu in TARGETS[language]
+    (op, name, PROCESSORS[platform])
+    for op, (name, language) in itertools.product(OPERATIONS, LANGUAGES.items())
+    for platform in (*language.stands_in_on, *language.times_on)
 ]
 SKILLS = embedded_skills()
 FAILED = EarlierExperiment(
@@ -106,9 +108,12 @@ def test_the_choice_does_not_depend_on_the_order_of_the_library(order: list[int]
 
 
 def test_every_skill_of_a_plan_is_named_by_its_files_bytes() -> None:
-    folder = Path(__file__).parents[2] / "forge" / "skills"
-    for one in plan_of().skills:
-        assert one.sha256 == sha256((folder / f"{one.id}.md").read_bytes())
+    folder, playbook = Path(__file__).parents[2] / "forge" / "skills", LANGUAGES["triton"].playbook_file
+    chosen = plan_of(gpu="h200", language="triton").skills
+    assert "playbook.triton" in {one.id for one in chosen}
+    for one in chosen:
+        path = playbook if one.id == "playbook.triton" else folder / f"{one.id}.md"
+        assert one.sha256 == sha256(path.read_bytes())
 
 
 @pytest.mark.parametrize(

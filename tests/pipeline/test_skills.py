@@ -20,7 +20,8 @@ FRONT = {
     "tags": '["one"]',
     "version": '"1.0.0"',
 }
-FOLDER = Path(__file__).parents[2] / "forge" / "skills"
+FILES = {path.stem: path for path in (Path(__file__).parents[2] / "forge" / "skills").iterdir()}
+FILES |= {f"playbook.{name}": language.playbook_file for name, language in LANGUAGES.items()}
 
 
 def content(text: str = "# One\n", **changes: str | None) -> bytes:
@@ -31,15 +32,14 @@ def content(text: str = "# One\n", **changes: str | None) -> bytes:
 
 def test_every_skill_parses_and_is_named_by_its_files_bytes() -> None:
     skills = embedded_skills()
-    files = sorted(FOLDER.iterdir(), key=lambda path: path.stem)
-    assert [one.id for one in skills] == [path.stem for path in files]
-    assert [one.sha256 for one in skills] == [sha256(path.read_bytes()) for path in files]
+    assert [one.id for one in skills] == sorted(FILES)
+    assert [one.sha256 for one in skills] == [sha256(FILES[name].read_bytes()) for name in sorted(FILES)]
     assert len({one.id for one in skills}) == len(skills)
 
 
 @pytest.mark.parametrize("skill", embedded_skills(), ids=lambda skill: skill.id)
 def test_a_skill_begins_with_its_title_and_fits_on_a_page_or_two(skill) -> None:
-    lines = (FOLDER / f"{skill.id}.md").read_text().splitlines()
+    lines = FILES[skill.id].read_text().splitlines()
     assert 25 <= len(lines) <= 70
     assert skill.text.startswith("# ")
     assert all(line == line.rstrip() for line in lines)
@@ -122,5 +122,5 @@ def test_an_unknown_id_is_refused() -> None:
 
 
 def test_front_matter_is_toml_as_it_stands() -> None:
-    text = (FOLDER / "patterns.test-plan.md").read_text()
+    text = FILES["patterns.test-plan"].read_text()
     assert tomllib.loads(text.split("+++")[1])["category"] == "hygiene"

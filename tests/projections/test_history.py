@@ -10,13 +10,13 @@ import pytest
 
 from forge.domain.digest import sha256
 from forge.domain.evidence import GateResult
-from forge.domain.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.domain.verdict import Reason
 from forge.events.candidate import CandidateRejected
 from forge.events.run import RunAborted
 from forge.ledger.table import LedgerTables
 from forge.projections import recent_times
 from forge.projections.catch_up import FILE, catch_up
+from forge.projections.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 from forge.projections.schema import creations, tables
 from tests.projections.histories import (
     LEDGER_ID,

@@ -5,10 +5,10 @@ import dataclasses
 import orjson
 import pytest
 
-from forge.domain.history_version import PROJECTOR_VERSION
 from forge.domain.protocol import SUPERSEDED
 from forge.errors import LedgerCorrupt
 from forge.events import BenchmarkRecorded, Event, Recorded
+from forge.projections.history_version import PROJECTOR_VERSION
 from forge.projections.standing import Standings
 from tests.projections.histories import History, asked, benchmarked, head_of, opened, promoted, rebuild
 from tests.projections.replications import ANOTHER_HOST, replicated

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from forge.app.audit import sql_child
 from forge.app.audit.answer import Answer, Cell
-from forge.app.audit.sql_surface import SURFACE
 from forge.app.tables import HasTables
 from forge.errors import UsageError
+from forge.projections.sql_surface import SURFACE
 
 CHILD = Path(sql_child.__file__)
 """Program that runs the statement."""
