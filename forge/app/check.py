@@ -63,6 +63,8 @@ class CheckRequest:
     gpu: str | None = None
     dtype: str = "fp32"
     entry_point: str | None = None
+    limit_s: float | None = None
+    """Processor time that one thread of a guest may take, in seconds; None: as long as in a verification."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +106,7 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
     require_lab()
     wall = isolation()
     question = _question(request, wall, progress)
-    job = _job(question, wall, dtype=parse_dtype(request.dtype))
+    job = _job(question, wall, dtype=parse_dtype(request.dtype), policy=_policy(request))
     with tempfile.TemporaryDirectory(prefix="forge-check-") as folder:
         examined = _examined(job, question, LocalExecutor(Path(folder) / "measuring.lock"), progress)
     log = excerpt(examined.log, files=job.files, withheld=False)  # its shapes are drawn anew for each check
@@ -195,7 +197,12 @@ def _asked(
     return inferred.operation, inferred.contract.shape, inferred.held_out
 
 
-def _job(question: _Comparison, wall: Isolation, *, dtype: DType) -> Job:
+def _policy(request: CheckRequest) -> Policy:
+    """Return the thresholds of a check: the defaults, with the limit that the user asked for."""
+    return Policy() if request.limit_s is None else Policy(verify_limit_s=request.limit_s)
+
+
+def _job(question: _Comparison, wall: Isolation, *, dtype: DType, policy: Policy) -> Job:
     language = question.language
     metadata = Metadata(
         name="checked",
@@ -211,7 +218,7 @@ def _job(question: _Comparison, wall: Isolation, *, dtype: DType) -> Job:
         shape=question.shape,
         held_out=question.held_out,
         dtype=dtype,
-        policy=Policy(),
+        policy=policy,
         isolation=wall,
         files={"kernel.py": question.kernel, "metadata.json": canonical(metadata)},
         metadata=metadata,

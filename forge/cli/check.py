@@ -56,6 +56,15 @@ Gpu = Annotated[
 EntryPoint = Annotated[
     str | None, typer.Option(help="The kernel's function or class, if it isn't clear.", show_default=False)
 ]
+LimitS = Annotated[
+    float | None,
+    typer.Option(
+        min=1,
+        max=3600,
+        help="Processor seconds that one thread of the kernel's process may take. Default: 120, as for forge verify.",
+        show_default=False,
+    ),
+]
 OutputFormat = Annotated[
     Format, typer.Option(help="Form of the result for people, GitHub, test reports or code scanners.")
 ]
@@ -75,6 +84,7 @@ class CheckOptions:
     operand: Operands = None
     axis: Axes = None
     vary: Vary = None
+    limit_s: LimitS = None
     device: DeviceName = None
 
     def request(self, command: str, files: list[Path]) -> "CheckRequest":
@@ -97,6 +107,7 @@ class CheckOptions:
             gpu=self.gpu,
             dtype=self.dtype,
             entry_point=self.entry_point,
+            limit_s=self.limit_s,
         )
 
     def _chosen_files(self, command: str, files: list[Path]) -> tuple[Path | None, Path]:

@@ -81,6 +81,19 @@ def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None
         assert said in refused.error
 
 
+@pytest.mark.usefixtures("walls")
+def test_a_shorter_limit_ends_a_kernel_that_hangs(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text("import torch\n\n\ndef silu_mul(gate, up):\n    while True:\n        gate = gate + 0\n")
+    asked = ("--op", "silu_mul", "--shape", "batch=4,hidden_size=256")
+    answer = ask("check", kernel, *asked, "--limit-s", "3", "--json")
+    assert answer.status == 1
+    assert answer.document["reason"]["code"] == "TIMEOUT"
+    assert " 3 " in answer.document["reason"]["message"]
+    assert answer.document["mend"]["line"] == 5
+    assert ask("check", kernel, *asked, "--limit-s", "0").status == 2
+
+
 @pytest.mark.parametrize(
     ("kernel", "language"),
     [
