@@ -32,7 +32,7 @@ def _start(body: dict[str, object]) -> None:
     """Import what each guest needs, and set it up; if that fails, the machine is the reason."""
     import torch
 
-    importlib.import_module(".surroundings", __package__)
+    importlib.import_module(".surroundings", __package__).frozen_at_start()
     torch.set_num_threads(int(str(body["threads"])))
     torch.set_grad_enabled(False)
     if body["device"] == "cuda":

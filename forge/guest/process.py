@@ -101,7 +101,7 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "resource limits": lambda: tuple(map(resource.getrlimit, _LIMITS)),
     "how the system schedules it": _schedule,
     "the garbage collector": lambda: (
-        *(gc.isenabled(), gc.get_threshold(), gc.get_debug()),  # the count of frozen objects takes 11 ms
+        *(gc.isenabled(), gc.get_threshold(), gc.get_debug()),  # surroundings.py counts frozen objects once
         *map(id, gc.callbacks),
     ),
     "whether Python traces memory": tracemalloc.is_tracing,

@@ -4,6 +4,7 @@ A serving program loads a kernel, calls it with tensors that it keeps, and conti
 """
 
 import ctypes
+import gc
 import os
 import random
 import struct
@@ -42,6 +43,8 @@ class Surroundings:
     beside_imports: Mapping[str, object]
     modules: int
     """Number of imported modules."""
+    compares_frozen: bool
+    """Whether the frozen objects are counted too. That takes 11 ms with torch imported, so one release does it."""
 
     def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
         """Return the status of a load, or of a release of calls, after a comparison; the log names what changed."""
@@ -51,10 +54,24 @@ class Surroundings:
             return wire.CHANGED_A_SETTING
         if len(sys.modules) == self.modules and _tell_changed(self.beside_imports, _read(BESIDE_IMPORTS)):
             return wire.CHANGED_A_SETTING
+        if self.compares_frozen and not _are_frozen_as_at_start():
+            print("left behind changed: what the garbage collector leaves out", file=sys.stderr)  # noqa: T201 (the log)
+            return wire.CHANGED_A_SETTING
         return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_generators())) else wire.DONE
 
 
-def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
+@cache
+def frozen_at_start() -> int:
+    """Return the number of objects that the garbage collector left out when this was first asked."""
+    return gc.get_freeze_count()
+
+
+def _are_frozen_as_at_start() -> bool:
+    """Return whether nothing was frozen or unfrozen since; some of the frozen objects may be gone."""
+    return gc.get_freeze_count() in range(min(1, frozen_at_start()), frozen_at_start() + 1)
+
+
+def look(inputs: Iterable[torch.Tensor], *, compares_frozen: bool = False) -> Surroundings:
     """Read the tensors' forms and the process's settings.
 
     It first draws a number from each generator, so that none is at its seed, as in any program that has drawn. A
@@ -65,7 +82,12 @@ def look(inputs: Iterable[torch.Tensor]) -> Surroundings:
         if generator.get_offset() == 0:
             generator.set_offset(_A_DRAW)
     return Surroundings(
-        _forms(inputs), _read(_SETTINGS), _read(_generators()), _read(BESIDE_IMPORTS), len(sys.modules)
+        forms=_forms(inputs),
+        settings=_read(_SETTINGS),
+        generators=_read(_generators()),
+        beside_imports=_read(BESIDE_IMPORTS),
+        modules=len(sys.modules),
+        compares_frozen=compares_frozen,
     )
 
 
