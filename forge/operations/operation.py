@@ -233,6 +233,9 @@ class Operation:
     draw: Callable[[Mapping[str, int], InputKind, int], tuple[torch.Tensor, ...]] | None = None
     """Function from a shape, a kind and a seed to operands. None: the operands' specifications say how to draw
     them."""
+    answering_ns: Callable[[], int] | None = None
+    """Function that gives the nanoseconds in which guests answered for the reference so far. Waits for a processor
+    don't count. None: the reference runs in the caller's process."""
 
     def oracle_bytes(self, shape: Mapping[str, int]) -> int:
         """Return the size of all operands together in bytes, in fp64: what the oracle's arithmetic has of them."""

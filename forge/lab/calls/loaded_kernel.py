@@ -83,7 +83,7 @@ class LoadedKernel:
         self.tuner = Tuner(session, tunes=tunes)
         self.begin("")
         self._session, self._arena = session, arena
-        self._answered, self._sets = Answered(), tuple[SlotSet, ...]()
+        self.answered, self._sets = Answered(), tuple[SlotSet, ...]()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
 
     def begin(self, label: str) -> None:
@@ -383,8 +383,8 @@ class LoadedKernel:
     def settle(self, observed: Observed, alone: Verdict) -> Verdict:
         """Complete a call's verdict with earlier answers: say if a wrong one is of them, remember a right one."""
         if (wrong := alone[1]) is not None:
-            return alone[0], earlier_answer(wrong) if self._answered.holds(observed.outputs) else wrong
-        self._answered.keep(observed.outputs)
+            return alone[0], earlier_answer(wrong) if self.answered.holds(observed.outputs) else wrong
+        self.answered.keep(observed.outputs)
         return alone
 
     def judge_alone(self, observed: Observed) -> Verdict:

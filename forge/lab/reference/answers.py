@@ -100,6 +100,11 @@ class Answers:
         return self._left
 
     @property
+    def answering_ns(self) -> int:
+        """Return the nanoseconds of all answers so far, without those in which a guest waited for a processor."""
+        return self._here.answering_ns + (self._there.answering_ns if self._there is not None else 0)
+
+    @property
     def oracle(self) -> str:
         """Return in words how expected answers are computed, for the ledger."""
         kind = "fp64" if self.contract.wide else f"{self.contract.dtype}, since it doesn't run in fp64,"

@@ -80,6 +80,7 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
         oracle_is=lambda: answers.oracle,
         reconsidered=reconsidered,
         draw=Drawing(answers),
+        answering_ns=lambda: answers.answering_ns,
     )
 
 

@@ -65,6 +65,8 @@ class ReferenceGuest:
     ) -> None:
         self.failed: Refused | None = None
         """Reason why the reference couldn't be loaded, if it couldn't."""
+        self.answering_ns = 0
+        """Nanoseconds of all calls so far, without those in which the guest waited for a processor."""
         self._functions = tuple(functions)
         stage = Stage(_program(contract, source, place), isolation)
         self._open = ExitStack()
@@ -112,6 +114,7 @@ class ReferenceGuest:
         for slot in slots.outputs:
             self._arena.poison(slot)
         answer = self._session.release(self._functions.index(function), 0, 1, ())
+        self.answering_ns += self._session.undelayed_ns
         return answer if isinstance(answer, Refused) else tuple(map(self._arena.read, slots.outputs))
 
 
