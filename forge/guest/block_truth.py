@@ -1,18 +1,25 @@
-"""Runs beside hostile code. Makes Triton's interpreter refuse conditions that Triton's compiler refuses."""
+"""Runs beside hostile code. Makes Triton's interpreter treat the truth of blocks as Triton's compiler does."""
 
+import ast
 import dis
 import functools
 import os
 import sys
 import types
+from collections.abc import Callable
 
 
-def refuse_truth_of_blocks() -> None:
+def treat_blocks_as_the_compiler() -> None:
+    """Refuse blocks as conditions, and combine blocks of truth values by element."""
+    _refuse_truth_of_blocks()
+    _combine_blocks_by_element()
+
+
+def _refuse_truth_of_blocks() -> None:
     """Make the interpreter refuse a block of several numbers as a condition, as Triton's compiler does.
 
     By itself it takes every such block for true, so that a kernel that no GPU can run was accepted. It still does
-    where the compiler takes a block: in `and`, `or`, `not`, chained comparisons and assertions. It also does so in
-    Triton's own code, which asks in this way whether it was given a tensor.
+    in assertions, and in Triton's own code, which asks in this way whether it was given a tensor.
     """
     import triton
     from triton.runtime import interpreter
@@ -51,3 +58,74 @@ def _is_condition(code: types.CodeType, offset: int) -> bool:
         return False
     asserts = asked[jump + 1].opname in ("LOAD_ASSERTION_ERROR", "LOAD_COMMON_CONSTANT")
     return not asserts and asked[at].opname != "UNARY_NOT" and asked[at - 1].opname != "COPY"
+
+
+def _combine_blocks_by_element() -> None:
+    """Make the interpreter compute `and`, `or` and `not` of blocks element by element, as Triton's compiler does.
+
+    By itself it takes a block for true, so that `a and b` is `b`: a kernel whose mask is wrong on a GPU was accepted,
+    and one whose mask is right was refused. Scalars are left to Python.
+    """
+    from triton.runtime import interpreter
+
+    semantic = type(interpreter.interpreter_semantic)
+    semantic.and_of_blocks = staticmethod(functools.partial(_combined, "logical_and", False))
+    semantic.or_of_blocks = staticmethod(functools.partial(_combined, "logical_or", True))
+    semantic.not_of_block = staticmethod(_inverted)
+    rewriting = {"visit_BoolOp": _and_or_called, "visit_UnaryOp": _not_called}
+    interpreter.FunctionRewriter.ast_transformer = type("Rewriting", (interpreter.ASTTransformer,), rewriting)()
+
+
+def _and_or_called(transformer: ast.NodeTransformer, node: ast.BoolOp) -> ast.expr:
+    transformer.generic_visit(node)
+    if any(isinstance(one, ast.NamedExpr) for one in ast.walk(node)):  # it would bind inside a lambda
+        return node
+    return _call("and_of_blocks" if isinstance(node.op, ast.And) else "or_of_blocks", node, node.values)
+
+
+def _not_called(transformer: ast.NodeTransformer, node: ast.UnaryOp) -> ast.expr:
+    transformer.generic_visit(node)
+    return _call("not_of_block", node, [node.operand]) if isinstance(node.op, ast.Not) else node
+
+
+def _call(name: str, node: ast.expr, operands: list[ast.expr]) -> ast.expr:
+    """Return a call with each operand as a function without arguments, which is called only if it is needed."""
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    function = ast.Attribute(value=ast.Name(id="interpreter_semantic", ctx=ast.Load()), attr=name, ctx=ast.Load())
+    thunks: list[ast.expr] = [ast.Lambda(args=nothing, body=one) for one in operands]
+    return ast.copy_location(ast.Call(func=function, args=thunks, keywords=[]), node)
+
+
+def _combined(method: str, decides: bool, *operands: Callable[[], object]) -> object:
+    """Return the operands' conjunction or disjunction; a scalar whose truth is `decides` ends it, as in Python."""
+    blocks, value = None, None
+    for operand in operands:
+        value = operand()
+        if _is_block(value):
+            _require_truth_values(value)
+            blocks = value if blocks is None else getattr(blocks, method)(value)
+        elif bool(value) is decides:
+            return value if blocks is None else getattr(blocks, method)(decides)
+    return value if blocks is None else blocks
+
+
+def _inverted(operand: Callable[[], object]) -> object:
+    value = operand()
+    if not _is_block(value):
+        return not value
+    _require_truth_values(value)
+    return ~value  # type: ignore[operator]  # a block of truth values
+
+
+def _is_block(value: object) -> bool:
+    import triton.language as tl
+
+    return isinstance(value, tl.tensor) and value.type.is_block()
+
+
+def _require_truth_values(block) -> None:  # type: ignore[no-untyped-def]  # triton has no types here
+    if not block.dtype.is_int1():
+        raise ValueError(
+            f"and, or and not take blocks of truth values, this one is of {block.dtype}: Triton's compiler refuses "
+            "it; compare it with a number"
+        )

@@ -70,7 +70,7 @@ for place, body in enumerate(json.loads(sys.argv[3])):
         file.write("import triton\\nimport triton.language as tl\\n\\n\\n@triton.jit\\ndef asked(y):\\n")
         file.write("    at = tl.arange(0, 16)\\n")
         file.writelines(f"    {line}\\n" for line in body.split("\\n"))
-        file.write("    tl.store(y + at, at)\\n")
+        file.write("    tl.store(y + tl.arange(0, 16), at)\\n")
     sys.path.insert(0, sys.argv[2])
     try:
         importlib.import_module(name).asked[(1,)](torch.zeros(16, dtype=torch.int32))
@@ -80,11 +80,17 @@ for place, body in enumerate(json.loads(sys.argv[3])):
 print(json.dumps(told))
 """
 REFUSED = (
-    *("if at < 8:\n    at += 0", "if at:\n    at += 0", "while at < 0:\n    at += 1", "if not at:\n    at += 0"),
+    *("if at < 8:\n    at += 0", "if at:\n    at += 0", "while at < 0:\n    at += 1"),
     *("at = at if at < 8 else at + 0", "if (at < 8) and (at > 2):\n    at += 0", "if 0 <= at < 8:\n    at += 0"),
+    *("if not (at < 8):\n    at += 0", "if not (at > 8 or at < 2):\n    at += 0"),
 )
 TAKEN = (
-    *("inside = (at < 8) and (at > 2)", "inside = (at < 8) or (at > 2)", "inside = 0 <= at < 8", "inside = not at"),
+    *(
+        "inside = (at < 8) and (at > 2)",
+        "inside = (at < 8) or (at > 2)",
+        "inside = 0 <= at < 8",
+        "inside = not (at < 8)",
+    ),
     *("if tl.sum(at) > 3:\n    at += 0", "if tl.program_id(0) == 0:\n    at += 0", "assert at < 16"),
     "at = tl.where(at < 8, at, at)",
 )
@@ -106,3 +112,38 @@ def test_a_block_decides_no_branch_as_in_the_compiler(tmp_path):
     found = json.loads(told.stdout.splitlines()[-1])
     assert {body for body, said in found.items() if "truth of a block" in said} == set(REFUSED)
     assert {body for body, said in found.items() if said == "ran"} == set(TAKEN)
+
+
+COMBINED = {
+    "at = tl.where((at < 8) and (at > 2), 1, 0)": [0, 0, 0, *[1] * 5, *[0] * 8],
+    "at = tl.where((at < 2) or (at > 5) and (at < 8), 1, 0)": [1, 1, 0, 0, 0, 0, 1, 1, *[0] * 8],
+    "at = tl.where(not (at < 8), 1, 0)": [*[0] * 8, *[1] * 8],
+    "at = tl.where(tl.program_id(0) == 0 and at < 8, 1, 0)": [*[1] * 8, *[0] * 8],
+    "at = tl.where(at < 8 and tl.program_id(0) == 1, 1, 0)": [0] * 16,
+    "at = tl.where(at < 8 or tl.program_id(0) == 0, 1, 0)": [1] * 16,
+    "some = None\nif some is not None and some > 3:\n    at += 1": list(range(16)),
+}
+"""What Triton's compiler makes of blocks: `CodeGenerator.visit_BoolOp` and `visit_UnaryOp`."""
+
+
+def test_blocks_are_combined_by_element_as_in_the_compiler(tmp_path):
+    from forge.languages import find_language
+
+    guest = str(find_language("triton").guest_file)
+    program = CONDITIONS.replace(
+        'importlib.import_module(name).asked[(1,)](torch.zeros(16, dtype=torch.int32))\n        told[body] = "ran"',
+        "y = torch.zeros(16, dtype=torch.int32)\n        importlib.import_module(name).asked[(1,)](y)\n"
+        "        told[body] = y.tolist()",
+    )
+    numbers = "at = tl.where(at and at < 8, 1, 0)"
+    told = subprocess.run(
+        [sys.executable, "-c", program, guest, str(tmp_path), json.dumps([*COMBINED, numbers])],
+        env=os.environ | {"TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    found = json.loads(told.stdout.splitlines()[-1])
+    assert "take blocks of truth values" in found.pop(numbers)
+    assert found == COMBINED

@@ -27,7 +27,7 @@ def prepare(body: dict[str, object]) -> None:
         _round_to_nearest()
         _compute_with_bf16()
         _remember_lookups()
-        importlib.import_module(".block_truth", __package__).refuse_truth_of_blocks()
+        importlib.import_module(".block_truth", __package__).treat_blocks_as_the_compiler()
         _shuffle_programs()
 
 
