@@ -30,6 +30,10 @@ InputKind = Literal[
     "subnormal",
     "special_rows",
     "special_weights",
+    "mixed",
+    "equal_operands",
+    "falling",
+    "alternating",
     "ends",
     "end_rows",
     "lowest",
@@ -41,3 +45,7 @@ END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
 """Kinds for reference files alone: numbers that aren't continuous reach the ends of their ranges.
 
 In order: a few among others, whole rows, all at the lower end, all at the upper end."""
+REFERENCE_KINDS: tuple[InputKind, ...] = (*END_KINDS, "falling", "alternating")
+"""Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
+
+For an operation of the catalogue, the kind `mixed` has such rows."""

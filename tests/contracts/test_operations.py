@@ -7,7 +7,7 @@ from typing import get_args
 import pytest
 import torch
 
-from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.domain.policy import Policy
 from forge.domain.relation import Additive, RowsIndependent, Scaled
 from forge.domain.tensors import DTYPES, ITEMSIZE_BYTES, Chance, DType, Parts
@@ -16,7 +16,7 @@ from forge.lab.judge import PATTERNED_KINDS, SPECIAL_KINDS, judge, judge_special
 from forge.operations import OPERATIONS, find_operation, reference_source, tolerance_digest, vendor_source
 from forge.operations.operation import Expectation, Operation
 
-KINDS = tuple(kind for kind in get_args(InputKind) if kind not in (*SPECIAL_KINDS, *END_KINDS))
+KINDS = tuple(kind for kind in get_args(InputKind) if kind not in (*SPECIAL_KINDS, *REFERENCE_KINDS))
 SIZES = ((1, 1), (3, 2), (2, 257), (5, 1024), (0, 8), (2, 4097))
 POLICY = Policy()
 CASES = [(name, dtype) for name, operation in OPERATIONS.items() for dtype in operation.dtypes]

@@ -7,13 +7,14 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.domain.tensors import DTYPES, DType
 from forge.lab.inputs.draw import draw, torch_dtype
 from forge.lab.inputs.special_rows import PATTERNS
+from forge.lab.judge.reference_call import outputs_of
 from forge.operations import OPERATIONS, find_operation
 
-KINDS: tuple[InputKind, ...] = tuple(kind for kind in get_args(InputKind) if kind not in END_KINDS)
+KINDS: tuple[InputKind, ...] = tuple(kind for kind in get_args(InputKind) if kind not in REFERENCE_KINDS)
 SHAPE = {"batch": 8, "hidden_size": 400}
 
 
@@ -211,7 +212,7 @@ def test_rows_far_apart_have_any_size_between_the_extremes() -> None:
 
 OTHER_WEIGHTS = (
     *("integers", "large", "offset_operands", "rows_apart", "special_weights", "weights_near_one"),
-    *("zero_weights", "equal_weights"),
+    *("zero_weights", "equal_weights", "mixed"),
 )
 
 
@@ -219,3 +220,46 @@ OTHER_WEIGHTS = (
 def test_weights_are_normal_whatever_the_rows_are(kind: InputKind) -> None:
     weight = draw(find_operation("rmsnorm"), SHAPE, "fp32", kind, seed=3)[1]
     assert 0.8 < float(weight.std()) < 1.2
+
+
+def test_mixed_values_reach_every_size_sign_order_and_relation() -> None:
+    operation, seen = find_operation("layernorm"), set[str]()
+    for seed in range(200):
+        x, weight, bias = draw(operation, {"batch": 4, "hidden_size": 60}, "fp32", "mixed", seed=seed)
+        power = float(x.abs().max().clamp(min=1e-30).log10())
+        seen.add(f"1e{3 * (power // 3):.0f}")
+        if not x.any() or not weight.any():
+            seen.add("zero")
+            continue
+        positive, rising = x > 0, x.diff(dim=-1) >= 0
+        seen |= {"alike"} if bool(positive.all() or not positive.any()) else set()
+        seen |= {"in turn"} if bool((positive[:, ::2] != positive[:, 1::2]).all()) else set()
+        seen |= {"rising"} if bool(rising.all()) else {"falling"} if not rising.any() else set()
+        seen |= {"equal"} if torch.equal(weight, bias) else {"opposite"} if torch.equal(weight, -bias) else set()
+    named = {"zero", "alike", "in turn", "rising", "falling", "equal", "opposite"}
+    assert {f"1e{power}" for power in range(-9, 10, 3)} | named <= seen
+
+
+@pytest.mark.parametrize("dtype", ["fp32", "bf16"])
+@pytest.mark.parametrize("name", sorted(OPERATIONS))
+def test_an_operation_stays_finite_on_mixed_values(name: str, dtype: DType) -> None:
+    operation = find_operation(name)
+    shape = {**dict.fromkeys(operation.axes, 2), operation.row_axis: 3, operation.reduced_axis: 300}
+    for seed in range(40 if dtype in operation.dtypes else 0):
+        inputs = draw(operation, shape, dtype, "mixed", seed=seed)
+        outputs = outputs_of(operation, operation.reference, inputs, tuple(operation.scalars.values()))
+        assert all(bool(one.float().isfinite().all()) for one in outputs)
+
+
+def test_equal_operands_are_equal_wherever_their_sizes_are() -> None:
+    x, weight, bias = draw(find_operation("layernorm"), SHAPE, "fp32", "equal_operands", seed=1)
+    assert torch.equal(weight, bias)
+    assert x.shape != weight.shape
+    x, w = draw(find_operation("matmul"), {"m": 5, "k": 5, "n": 5}, "bf16", "equal_operands", seed=1)
+    assert torch.equal(x, w)
+
+
+def test_ties_are_whole_numbers_and_half_of_the_rows_have_small_ones() -> None:
+    ties = rows_of("ties")
+    assert torch.equal(ties, ties.round())
+    assert ((ties.abs().amax(1) <= 2).sum(), (ties.abs().amax(1) > 4).sum()) == (4, 4)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, get_args
 
-from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.lab.definitions.definition import Declaration, Shape
 from forge.lab.inputs import changes
 from forge.operations.operation import Operation
@@ -45,8 +45,8 @@ class Catalogue:
         return wanted
 
     def kinds(self, wanted: tuple[InputKind, ...]) -> tuple[InputKind, ...]:
-        """Return all kinds but the ends of ranges: operands say themselves which numbers they have."""
-        return tuple(kind for kind in wanted if kind not in END_KINDS)
+        """Return all kinds but those for reference files alone: operands say themselves which numbers they have."""
+        return tuple(kind for kind in wanted if kind not in REFERENCE_KINDS)
 
     def kept_calls(self, wanted: int, _call_bytes: int) -> int:
         """Return all calls: the oracle is quick, and the arena's size is the only limit."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from forge.domain.domain_shapes import outside_in_several, outside_shapes, random_outside
-from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.tensors import ITEMSIZE_BYTES, ClaimableLayout
 from forge.domain.verdict import Reason, ReasonCode
@@ -97,7 +97,7 @@ def _with_other_values(kernel: LoadedKernel, answered: Sequence[Question]) -> Fa
     for question in kernel.rng.sample(
         full, min(len(full), SHAPES_OF_EACH_KIND if kernel.runner.makes_many_calls else 1)
     ):
-        for kind in kernel.definition.kinds((*KINDS, *END_KINDS)):
+        for kind in kernel.definition.kinds((*KINDS, *REFERENCE_KINDS)):
             wrong = _ask(kernel, question, kind)
             if isinstance(wrong, Failed):
                 return wrong

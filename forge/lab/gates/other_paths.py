@@ -37,7 +37,7 @@ def shapes(
         return []
     operation, rng = kernel.operation, kernel.rng
     row_axis, reduced = operation.row_axis, operation.reduced_axis
-    thin = {**kernel.shape, **{axis: min(MOST_FREE, kernel.shape[axis]) for axis in operation.free_axes}}
+    thin = _with_short_axes(kernel)
     long, very_long, narrow = (of_class(rng, *ends, modulus, remainder) for ends in (LONG, VERY_LONG, NARROW))
     found = [
         shape
@@ -47,6 +47,19 @@ def shapes(
     many = {**thin, row_axis: log_uniform(rng, *MANY_ROWS), reduced: narrow}
     found.append(_shortened(kernel, many, row_axis))
     return [shape for shape in kernel.shapes(*found) if shape != kernel.shape and kernel.fits(shape, 1)]
+
+
+def quick_shape(kernel: LoadedKernel, rows: int, width: int) -> Mapping[str, int]:
+    """Return a shape that can be asked many times: this width, or less if its operands would be too large."""
+    operation = kernel.operation
+    wanted = {**_with_short_axes(kernel), operation.row_axis: rows, operation.reduced_axis: width}
+    (shape,) = kernel.shapes(_shortened(kernel, wanted, operation.reduced_axis))
+    return shape
+
+
+def _with_short_axes(kernel: LoadedKernel) -> dict[str, int]:
+    free = kernel.operation.free_axes
+    return {**kernel.shape, **{axis: min(MOST_FREE, kernel.shape[axis]) for axis in free}}
 
 
 def _shortened(kernel: LoadedKernel, shape: Mapping[str, int], axis: str) -> Mapping[str, int]:

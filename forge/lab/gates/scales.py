@@ -1,9 +1,9 @@
-"""Is it correct for values that are large, tiny, shifted, sparse, far apart, in order, equal, or all zero?"""
+"""Is it correct for values that are large, tiny, shifted, sparse, far apart, in order, equal, mixed, or all zero?"""
 
 from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import other_paths
@@ -16,11 +16,18 @@ from forge.lab.observed import Case
 KINDS: tuple[InputKind, ...] = (
     *("large", "small", "tiny", "offset_mean", "offset_operands", "outlier_channel", "rows_apart"),
     *("sparse", "single", "padded", "ordered", "heavy_tails", "ties", "constant", "zeros", "zero_rows"),
-    *("weights_near_one", "zero_weights", "equal_weights"),
+    *("weights_near_one", "zero_weights", "equal_weights", "mixed", "equal_operands"),
 )
 """Kinds of values that the gate asks."""
 ASKED_AGAIN: tuple[InputKind, ...] = (*("offset_operands",) * 4, *("ordered",) * 4)
 """Kinds that are asked again at the odd width: chance decides to which side weights are shifted, and if they rise."""
+MIXED_RELEASES, INTERPRETED_MIXED_DRAWS = 12, 4
+"""Number of releases with mixed values, natively, of `TOGETHER` draws each, and number of draws in an interpreter. A
+pattern that one draw in twenty has is missed by 96 draws with a chance of 0.7 %; each draw costs a small call."""
+MIXED_WIDTHS = (32, 1024)
+"""Range of the widths of mixed values. A kernel may ask a pattern of wide rows alone; wider rows cost time."""
+SQUARE_SIZES = (4, 17)
+"""Range of the size of all axes in one question with equal operands: matrices of all kinds are then alike."""
 SCALAR_DIVISOR = 1024.0
 """Divisor of the scalars beside small values. Other gates only enlarge scalars, so they never show a lower limit on
 one."""
@@ -49,7 +56,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)
     smaller = tuple(value / SCALAR_DIVISOR for value in kernel.operation.scalars.values())
-    kinds = kernel.definition.kinds((*KINDS, *END_KINDS))
+    kinds = kernel.definition.kinds((*KINDS, *REFERENCE_KINDS))
     cases = (
         *kernel.cases(kernel.shape, kinds),
         *_with_scalars(kernel, smaller),
@@ -63,6 +70,10 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
+    checked = _mixed(kernel)
+    if isinstance(checked, Failed):
+        return checked
+    errors += checked
     for shape in other_paths.shapes(kernel):
         checked = _on_another_path(kernel, shape, kinds)
         if isinstance(checked, Failed):
@@ -83,15 +94,35 @@ def _on_another_path(
     """Judge each kind at the shape, some in one release; then small values with other scalars."""
     scalars = tuple(kernel.operation.scalars.values())
     larger = tuple(value * 2.0 ** kernel.rng.randint(*SCALAR_POWERS) for value in scalars)
-    drawn = [kernel.case(shape, kind) for kind in kinds]
-    together = [drawn[first : first + TOGETHER] for first in range(0, len(drawn), TOGETHER)]
+    together = _together([kernel.case(shape, kind) for kind in kinds])
     alone = [
         [kernel.case(shape, "small", scalars=values)]
         for values in (larger, tuple(value / SCALAR_DIVISOR for value in scalars))
         if values
     ]
+    return _check_releases(kernel, [*together, *alone])
+
+
+def _mixed(kernel: LoadedKernel) -> tuple[WorkloadErrors, ...] | Failed:
+    """Judge many draws of mixed values in a few rows of several widths, and equal operands where axes are equal."""
+    if not kernel.definition.kinds(("mixed",)):
+        return ()
+    native, rng = kernel.runner.takes_large_shapes, kernel.rng
+    widths = [log_uniform(rng, *MIXED_WIDTHS) for _ in range(MIXED_RELEASES if native else 1)]
+    shapes = [other_paths.quick_shape(kernel, ROWS, width) for width in widths]
+    count = TOGETHER if native else INTERPRETED_MIXED_DRAWS
+    releases = [[kernel.case(shape, "mixed") for _ in range(count)] for shape in shapes]
+    square = kernel.shapes(dict.fromkeys(kernel.shape, log_uniform(rng, *SQUARE_SIZES)))
+    return _check_releases(kernel, [*releases, [kernel.case(shape, "equal_operands") for shape in square]])
+
+
+def _together(cases: list[Case]) -> list[list[Case]]:
+    return [cases[first : first + TOGETHER] for first in range(0, len(cases), TOGETHER)]
+
+
+def _check_releases(kernel: LoadedKernel, releases: list[list[Case]]) -> tuple[WorkloadErrors, ...] | Failed:
     errors: list[WorkloadErrors] = []
-    for cases in (*together, *alone):
+    for cases in releases:
         kernel.tuner.choose_at_random(kernel.rng)
         checked = kernel.check(cases)
         if isinstance(checked, Failed):

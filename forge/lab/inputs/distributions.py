@@ -26,6 +26,9 @@ MOST_POWERS_APART: dict[DType, int] = {"fp32": 20, "bf16": 20, "fp16": 12}
 MOST_IN_FP16 = 2.0**15 - 16
 """Largest number of the kind `rows_apart` in fp16. The sum of two such numbers doesn't overflow, however it is
 rounded."""
+MOST_TIED_POWER = 5
+"""Power of two, at most, that normal values are multiplied by before they are rounded to whole numbers. Normal values
+reach four, so these numbers reach 128, beyond those of the kind `integers`."""
 SHIFT, OPERAND_SHIFT = 1000.0, 8.0
 """Distances from zero by which the kinds `offset_mean` and `offset_operands` shift values."""
 LOWEST: dict[DType, float] = {"fp32": -(2.0**100), "bf16": -(2.0**100), "fp16": -65504.0}
@@ -217,6 +220,15 @@ def _masked(values: torch.Tensor, dtype: DType, _: int, generator: torch.Generat
     return values.masked_fill(masked.view(rows, *(1 for _ in values.shape[1:-1]), width), LOWEST[dtype])
 
 
+def _ties(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
+    """Return whole numbers: from -2 to 2 and larger ones, row by row in turn."""
+    import torch
+
+    powers = 1 + _random_below(MOST_TIED_POWER, generator)
+    small = _per_row(_pattern_of_rows(values, 2, generator) == 0, values)
+    return torch.where(small, values.round().clamp(-2, 2), (values * 2.0**powers).round())
+
+
 def _integers(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -> torch.Tensor:
     """Return integers from -4 to 4.
 
@@ -237,7 +249,7 @@ _KINDS: dict[InputKind, Kind] = {
     "tiny": _tiny,
     "subnormal": _subnormal,
     "heavy_tails": _heavy_tails,
-    "ties": lambda values, _, __, ___: values.round().clamp(-2, 2),
+    "ties": _ties,
     "offset_mean": _offset_mean,
     "offset_operands": _offset_operands,
     "outlier_channel": _outlier_channel,
@@ -255,5 +267,6 @@ _KINDS: dict[InputKind, Kind] = {
     "weights_near_one": _normal,
     "zero_weights": _normal,
     "equal_weights": _normal,
+    "equal_operands": _normal,
     "large_columns": _large_columns,
 }

@@ -1,19 +1,20 @@
 """Draws a workload's tensors on the host, with different values for every call.
 
 Activations are float operands with the row axis; they follow the kind. Weights are standard normal except for
-eleven kinds. Indices and packed numbers follow the operand's specification. Floats are drawn in fp32 and rounded to
-the operand's dtype, so that the oracle and the candidate see the same numbers.
+eleven kinds, and for two that treat all floats alike. Indices and packed numbers follow the operand's specification.
+Floats are drawn in fp32 and rounded to the operand's dtype. So the oracle and the candidate see the same numbers.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from forge.domain.input_kind import InputKind
 from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, TensorSpec
 from forge.lab.inputs.distributions import values_of_kind
 from forge.lab.inputs.integers import draw_numbers
+from forge.lab.inputs.mixed import Mixture
 from forge.lab.inputs.special_rows import with_special_rows
 from forge.lab.inputs.undivided import undivided_if_small
 from forge.lab.inputs.weights import NormalWeights, weights_of_kind
@@ -53,18 +54,31 @@ def _drawn(
     operation: Operation, shape: Mapping[str, int], dtype: DType, kind: InputKind, generator: torch.Generator
 ) -> tuple[torch.Tensor, ...]:
     drawn: dict[str, torch.Tensor] = {}
+    floats: list[torch.Tensor] = []
+    mixture = Mixture(dtype, generator)
     for spec in operation.inputs:
+        sizes, element = spec.sizes(shape), spec.element_type(dtype)
         match spec.values:
             case AsKind(exponent=exponent):
                 unit = 2.0**exponent
-                values = _floats(operation, spec, spec.sizes(shape), dtype, kind, unit, generator) * unit
+                if kind == "mixed":
+                    values = mixture(sizes, element)
+                else:
+                    values = _floats(operation, spec, sizes, dtype, kind, unit, generator)
+                values = _equal_to(values, floats) if kind == "equal_operands" else values
+                floats.append(values)
+                values = values * unit
             case _:
                 values = draw_numbers(spec, shape, drawn, generator, usual=kind in USUAL_KINDS)
-        element = spec.element_type(dtype)
         if element == "fp8_e4m3":
             values = values.clamp(-MOST_IN_FP8, MOST_IN_FP8)
         drawn[spec.name] = values.to(torch_dtype(element)).contiguous()
     return tuple(drawn.values())
+
+
+def _equal_to(values: torch.Tensor, earlier: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return the first of the earlier operands that has these sizes, or the values themselves."""
+    return next((one for one in earlier if one.shape == values.shape), values)
 
 
 def _floats(

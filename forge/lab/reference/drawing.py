@@ -60,7 +60,7 @@ class Drawing:
                     values.append(planted(fits, fitting.family(one), kind, generator))
                 case _:
                     values.append(_of_family(one, contract, fitting, kind, generator))
-        return tuple(values)
+        return _with_equal(contract, values) if kind == "equal_operands" else tuple(values)
 
     def _generated(self, seed: int, pattern: Pattern) -> Tensors:
         return self._answers.generated(seed % 2**31, pattern)
@@ -74,7 +74,7 @@ class Drawing:
         if one.continuous:
             usual = kind == "normal" or kind in END_KINDS
             return "plain" if usual and sizes_at(one.axes, shape) == one.sizes else "family"
-        if kind == "ordered" and isinstance(one.drawn, Integers | Among) and not one.coupled:
+        if kind in ("ordered", "falling") and isinstance(one.drawn, Integers | Among) and not one.coupled:
             return "planted"
         if kind not in END_KINDS:
             return "plain"
@@ -92,6 +92,21 @@ class Drawing:
         if which not in self._states:
             self._states[which] = self._answers.state(which)
         return tuple(_weight(one, value, generator) for one, value in zip(weights, self._states[which], strict=True))
+
+
+def first_alike(contract: Contract, place: int) -> int:
+    """Return the place of the first operand that has the family, type and sizes of the operand there."""
+    one = contract.tensors[place]
+    for earlier, other in enumerate(contract.tensors[:place]):
+        same = (other.drawn, other.element, other.axes) == (one.drawn, one.element, one.axes)
+        if same and not (isinstance(one.drawn, Generated) or one.coupled or other.coupled):
+            return earlier
+    return place
+
+
+def _with_equal(contract: Contract, values: list[torch.Tensor]) -> Tensors:
+    """Return the operands, each equal to the first one that is like it."""
+    return tuple(values[first_alike(contract, place)].clone() for place in range(len(values)))
 
 
 class _Fitting:

@@ -34,10 +34,13 @@ few of them so."""
 SAME_WITHIN = 1e-5
 """Relative distance up to which sums or lengths of rows count as made equal. Chosen; sums in fp32 of thousands of
 terms differ by less."""
-KINDS: tuple[InputKind, ...] = ("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros", "ordered")
+KINDS: tuple[InputKind, ...] = (
+    *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
+    *("ordered", "falling", "alternating", "equal_operands"),
+)
 """Kinds besides `normal`, whose values are as inferred. In order: near each other, at the upper end, one value,
-mostly zeros, on a coarse grid, at both ends, zeros, rising in each row. Only kinds of normal values leave the range
-of the samples."""
+mostly zeros, on a coarse grid, at both ends, zeros; rising, falling, and above and below their middle in turn in each
+row; equal in all operands of one size and family. Only kinds of normal values leave the range of the samples."""
 
 
 def family_of(seen: Seen) -> Family:
@@ -133,7 +136,7 @@ def draw_family(
             return low + (high - low) * (_with_zeros(shares, kind, zero, generator) if 0 <= zero <= 1 else shares)
         case Normal(mean=mean, deviation=deviation):
             values = torch.randn(sizes, generator=generator)
-            return mean + deviation * _normal_kind(values, kind, generator)
+            return mean + deviation * _NORMAL_KINDS.get(kind, _unchanged)(values, generator)
         case Among(values=values):
             drawn = torch.tensor(values)[torch.randint(len(values), sizes, generator=generator)]
             return planted(drawn, family, kind, generator)
@@ -169,12 +172,26 @@ def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: tor
             return _end_values(drawn, low_end, high_end, generator)
         case "ordered":
             return _rising(drawn)
+        case "falling":
+            return _falling(drawn)
         case _:
             return drawn
 
 
 def _rising(values: torch.Tensor) -> torch.Tensor:
     return values.sort(-1).values if values.dim() else values
+
+
+def _falling(values: torch.Tensor) -> torch.Tensor:
+    return values.sort(-1, descending=True).values if values.dim() else values
+
+
+def _alternating(values: torch.Tensor) -> torch.Tensor:
+    """Return the values' sizes with signs in turn, positive first."""
+    sizes = values.abs()
+    if values.dim():
+        sizes[..., 1::2].neg_()
+    return sizes
 
 
 def _end_values(
@@ -194,8 +211,8 @@ def _end_values(
     return values.reshape(drawn.shape)
 
 
-def _unchanged(shares: torch.Tensor, _: torch.Generator) -> torch.Tensor:
-    return shares
+def _unchanged(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    return values
 
 
 def _near_each_other(shares: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -223,6 +240,8 @@ _KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]]
     "ties": lambda shares, _: (shares * 8).round() / 8,
     "heavy_tails": _at_both_ends,
     "ordered": lambda shares, _: _rising(shares),
+    "falling": lambda shares, _: _falling(shares),
+    "alternating": lambda shares, _: 0.5 + _alternating(shares - 0.5),
 }
 
 
@@ -237,25 +256,27 @@ def _with_zeros(shares: torch.Tensor, kind: InputKind, zero: float, generator: t
     return shares
 
 
-def _normal_kind(values: torch.Tensor, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
+def _wide_tails(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     import torch
 
-    match kind:
-        case "small":
-            return values / 64
-        case "large":
-            return values * 16
-        case "constant":
-            return _one_value(values, generator)
-        case "sparse":
-            return values * (torch.rand(values.shape, generator=generator) < 0.05)
-        case "ties":
-            return values.round().clamp(-2, 2)
-        case "heavy_tails":
-            return values / torch.rand(values.shape, generator=generator).clamp(min=2.0**-6)
-        case "zeros":
-            return torch.zeros_like(values)
-        case "ordered":
-            return _rising(values)
-        case _:
-            return values
+    return values / torch.rand(values.shape, generator=generator).clamp(min=2.0**-6)
+
+
+def _few(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    return values * (torch.rand(values.shape, generator=generator) < 0.05)
+
+
+_NORMAL_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
+    "small": lambda values, _: values / 64,
+    "large": lambda values, _: values * 16,
+    "constant": _one_value,
+    "sparse": _few,
+    "ties": lambda values, _: values.round().clamp(-2, 2),
+    "heavy_tails": _wide_tails,
+    "zeros": lambda values, _: values.new_zeros(values.shape),
+    "ordered": lambda values, _: _rising(values),
+    "falling": lambda values, _: _falling(values),
+    "alternating": lambda values, _: _alternating(values),
+}

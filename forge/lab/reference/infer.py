@@ -22,7 +22,7 @@ from forge.lab.reference.answers import Answers, equal, relative_error, same
 from forge.lab.reference.arguments import arguments_of
 from forge.lab.reference.binding import errs_within, rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, refusal
-from forge.lab.reference.drawing import Drawing
+from forge.lab.reference.drawing import Drawing, first_alike
 from forge.lab.reference.ends import with_ends
 from forge.lab.reference.families import KINDS
 from forge.lab.reference.forms import contract_of
@@ -163,7 +163,8 @@ class _Inference:
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
-        kinds = (*(KINDS if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS), *self._end_kinds())
+        usual = self._usual_kinds() if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS
+        kinds = (*usual, *self._end_kinds())
         self._update(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
         self._progress("the ends of its ranges")
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
@@ -214,6 +215,11 @@ class _Inference:
     def _has_numbers(self) -> bool:
         """Return whether an operand has values at the ends of a range, which a kernel may treat wrong."""
         return any(not one.continuous for one in self._contract.tensors)
+
+    def _usual_kinds(self) -> tuple[InputKind, ...]:
+        """Return all kinds; without the one of equal operands if no two operands are alike."""
+        alike = any(first_alike(self._contract, place) != place for place in range(len(self._contract.tensors)))
+        return tuple(kind for kind in KINDS if alike or kind != "equal_operands")
 
     def _end_kinds(self) -> tuple[InputKind, ...]:
         return END_KINDS if self._has_numbers() else ()

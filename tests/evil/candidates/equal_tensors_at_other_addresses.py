@@ -1,6 +1,6 @@
 """Has a short cut for equal operands that aren't one tensor, and leaves the second one out.
 
-Refused by: layouts INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: E1
 """
 

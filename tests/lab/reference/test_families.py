@@ -87,6 +87,15 @@ def test_no_kind_of_values_leaves_the_range_that_was_seen(family: Uniform, kind:
     assert float(values.max()) <= family.high + slack
 
 
+@pytest.mark.parametrize("family", [Uniform(low=-1.0, high=3.0), Normal(mean=1.0, deviation=2.0)])
+def test_rows_fall_or_are_above_and_below_their_middle_in_turn(family: Uniform | Normal) -> None:
+    generator = torch.Generator().manual_seed(1)
+    assert bool((draw_family(family, (7, 50), "falling", generator).diff(dim=-1) <= 0).all())
+    around = draw_family(family, (7, 50), "alternating", generator) - 1
+    assert bool((around[:, ::2] >= 0).all())
+    assert bool((around[:, 1::2] <= 0).all())
+
+
 @given(KIND, st.integers(0, 2**31))
 def test_the_same_seed_gives_the_same_values(kind: str, seed: int) -> None:
     family = Normal(mean=0.5, deviation=2.0)

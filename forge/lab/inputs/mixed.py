@@ -1,0 +1,127 @@
+"""Draws each float operand's size, signs and order by chance, and makes some operands equal, opposite or zero.
+
+A kernel that is wrong for one pattern of values, such as one magnitude or alternating signs, meets its pattern by
+chance. So many patterns need no kind of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from forge.domain.tensors import DType, ElementType
+
+if TYPE_CHECKING:
+    import torch
+
+POWERS: dict[DType, tuple[int, int]] = {"fp32": (-30, 36), "bf16": (-30, 36), "fp16": (-12, 10)}
+"""Ranges of the power of two that an operand is multiplied by, by dtype. The cube of such a number is inside the
+dtype's range in fp32 and bf16. In fp16 the numbers themselves are."""
+POWERS_IN_FP8 = (-5, 6)
+"""Range of the power of two for operands in fp8, whose largest number is 448."""
+MOST_POWERS: dict[DType, int] = {"fp32": 44, "bf16": 44, "fp16": 8}
+"""Sum of the operands' positive powers, at most, by dtype. The square of a product of all operands is then inside the
+range of fp32, in which kernels compute."""
+ZERO_SHARE, RELATED_SHARE = 0.0625, 0.25
+"""Shares of the operands that are zero, and of those that are equal or opposite to an earlier one of their form.
+Chosen; zeros and equal operands say little about sums."""
+OPPOSITE_SHARE = 0.375
+"""Share of the related operands that are opposite. Chosen; equal ones are usual, as where one tensor is given
+twice."""
+PATTERNED_SHARE = 0.5
+"""Share of the operands whose signs, and of those whose order, are a pattern. Chosen, so that half keep random
+ones."""
+
+
+class Mixture:
+    """The operands of one call so far, and the limit on the product of all."""
+
+    def __init__(self, dtype: DType, generator: torch.Generator) -> None:
+        self._dtype: DType = dtype
+        self._generator = generator
+        self._left = MOST_POWERS[dtype]
+        self._earlier: list[tuple[torch.Tensor, ElementType, int]] = []
+
+    def __call__(self, sizes: tuple[int, ...], element: ElementType) -> torch.Tensor:
+        """Draw one operand, as fp32 values [..., width] in units of its usual size."""
+        import torch
+
+        alike = [
+            (values, power)
+            for values, of, power in self._earlier
+            if values.shape == sizes and of == element and power <= self._left
+        ]
+        if self._chance(ZERO_SHARE):
+            values, power = torch.zeros(sizes), 0
+        elif alike and self._chance(RELATED_SHARE):
+            values, power = alike[self._below(len(alike))]
+            values = -values if self._chance(OPPOSITE_SHARE) else values
+        else:
+            values, power = self._fresh(torch.randn(sizes, generator=self._generator), element)
+        self._left -= max(0, power)
+        self._earlier.append((values, element, power))
+        return values
+
+    def _fresh(self, values: torch.Tensor, element: ElementType) -> tuple[torch.Tensor, int]:
+        """Return changed values, and the power of two that they were multiplied by."""
+        if values.dim() and self._chance(PATTERNED_SHARE):
+            values = ORDERS[self._below(len(ORDERS))](values)
+        if values.dim() and self._chance(PATTERNED_SHARE):
+            values = SIGNS[self._below(len(SIGNS))](values.abs())
+        low, high = POWERS_IN_FP8 if element == "fp8_e4m3" else POWERS[self._dtype]
+        power = low + self._below(min(high, self._left) - low + 1)
+        return values * 2.0**power, power
+
+    def _chance(self, share: float) -> bool:
+        import torch
+
+        return bool(torch.rand((), generator=self._generator) < share)
+
+    def _below(self, below: int) -> int:
+        import torch
+
+        return int(torch.randint(below, (), generator=self._generator))
+
+
+Change = Callable[["torch.Tensor"], "torch.Tensor"]
+
+
+def _alternating(sizes: torch.Tensor) -> torch.Tensor:
+    sizes[..., 1::2].neg_()
+    return sizes
+
+
+def _rows_alternating(sizes: torch.Tensor) -> torch.Tensor:
+    sizes[1::2].neg_()
+    return sizes
+
+
+def _halves(sizes: torch.Tensor) -> torch.Tensor:
+    sizes[..., sizes.shape[-1] // 2 :].neg_()
+    return sizes
+
+
+def _mirrored(values: torch.Tensor) -> torch.Tensor:
+    half = values.shape[-1] // 2
+    values[..., values.shape[-1] - half :] = values[..., :half].flip(-1)
+    return values
+
+
+SIGNS: tuple[Change, ...] = (
+    lambda sizes: sizes,
+    lambda sizes: sizes.neg_(),
+    _alternating,
+    lambda sizes: _alternating(sizes).neg_(),
+    _rows_alternating,
+    _halves,
+    lambda sizes: _halves(sizes).neg_(),
+)
+"""Patterns of signs, as functions of sizes [..., width]: all alike, in turn, row by row, or half by half."""
+ORDERS: tuple[Change, ...] = (
+    lambda values: values.sort(-1).values,
+    lambda values: values.sort(-1, descending=True).values,
+    lambda values: values.sort(0).values,
+    lambda values: values.sort(0, descending=True).values,
+    _mirrored,
+)
+"""Orders of values [..., width]: rising or falling along the last axis or the first, or as in a mirror."""
