@@ -38,9 +38,11 @@ KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
     *("ordered", "falling", "alternating", "equal_operands"),
 )
-"""Kinds besides `normal`, whose values are as inferred. In order: near each other, at the upper end, one value,
-mostly zeros, on a coarse grid, at both ends, zeros; rising, falling, and above and below their middle in turn in each
-row; equal in all operands of one size and family. Only kinds of normal values leave the range of the samples."""
+"""Kinds besides `normal`, whose values are as inferred.
+
+In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
+rising in each row, falling, and above and below their middle in turn. Last, equal in all operands of one size and
+family. Only kinds of normal values leave the range of the samples."""
 
 
 def family_of(seen: Seen) -> Family:
