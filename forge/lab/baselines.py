@@ -70,13 +70,10 @@ def reference_files(job: Job) -> dict[str, bytes]:
 def compiled_folder(job: Job) -> Path:
     """Return the folder for what torch.compile leaves for a job's baselines.
 
-    A reference file is foreign code: no other baseline may load its results, so each one has a folder of its own. The
-    catalogue's code is Forge's. On a processor all of it shares one folder, which holds compiled headers. On a GPU
-    each operation has its own, since every guest gets a copy.
+    A reference file is foreign code: no other baseline may load its results. So each operation has a folder of its
+    own. On a GPU every guest gets a copy of it, which stays small.
     """
-    if not job.definition.runs_here:
-        return cache_folder(job.operation.name)
-    return cache_folder(f"catalogue {job.operation.name}" if job.device == "cuda" else "")
+    return cache_folder(f"catalogue {job.operation.name}" if job.definition.runs_here else job.operation.name)
 
 
 @cache
