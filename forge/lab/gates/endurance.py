@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
+from forge.lab.gates.difference import as_words
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import log_uniform
 from forge.lab.observed import Case, Observed
@@ -176,8 +177,8 @@ def _distinct(outputs: Sequence[torch.Tensor], known: Sequence[torch.Tensor] | N
     """Return a place of each different answer; of none that equals the known one bit for bit."""
     import torch
 
-    answers = [_as_words(output) for output in outputs]
-    right = [_as_words(output[None])[0] for output in known] if known else [one[0] for one in answers]
+    answers = [as_words(output) for output in outputs]
+    right = [as_words(output[None])[0] for output in known] if known else [one[0] for one in answers]
     differ = torch.stack([(one != its).any(dim=1) for one, its in zip(answers, right, strict=True)]).any(dim=0)
     chosen = {} if known else {_bytes_at(answers, 0): 0}
     for place in differ.nonzero().flatten().tolist():
@@ -209,17 +210,6 @@ def _at(answers: Observed, place: int | Sequence[int]) -> Observed:
 
 def _bytes_at(answers: Sequence[torch.Tensor], place: int) -> tuple[bytes, ...]:
     return tuple(one[place].numpy().tobytes() for one in answers)
-
-
-def _as_words(output: torch.Tensor) -> torch.Tensor:
-    """Return each answer's bytes as the widest integers that divide them: eight bytes are compared as fast as one."""
-    import torch
-
-    rows = output.contiguous().view(torch.uint8).reshape(len(output), -1)
-    widest = next(
-        one for one in (torch.int64, torch.int32, torch.int16, torch.uint8) if not rows.shape[1] % one.itemsize
-    )
-    return rows.view(widest)
 
 
 def _in_a_series(wrong: Failed) -> Failed:
