@@ -35,6 +35,7 @@ from forge.domain import (
 )
 from forge.domain.field_docstrings import class_body, docstrings_of
 from forge.events import EVENT_TYPES, ChosenSkill
+from forge.lab.examine import ORDER
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
 from forge.ledger.actor_classes import MAY_WRITE
@@ -367,7 +368,7 @@ def _gates() -> Iterator[str]:
     yield "A verification asks these questions in this order and stops at the first refusal."
     yield "Each answer is recorded with what was observed and what is allowed."
     yield ""
-    yield from _table(("gate", "asks"), [*_BEFORE, *_asked(), *_AFTER])
+    yield from _table(("gate", "asks"), _asked())
     for gate in GATES:
         module = inspect.getmodule(gate.examine)
         assert module is not None
@@ -379,27 +380,27 @@ def _gates() -> Iterator[str]:
     yield from _table(("rule", "reason if it isn't met"), ((f"`{rule.name}`", f"`{rule.code}`") for rule in RULES))
 
 
-_BEFORE = (
-    (
-        "`sources`",
-        "Does `kernel.py` parse, define the entry point and use the task's language? The file is read, never run.",
-    ),
-    ("`build`", "Does the builder make a shared object? Asked only for a language with a build."),
-    ("`load`", "Can `kernel.py` be imported and the entry point found? Recorded only if it fails."),
-)
-_AFTER = (
-    ("`plan`", "On a GPU: can a call be written as a launch plan, and does the launcher give right answers with it?"),
-    ("`threads`", "On a processor: is a compiled kernel right with more threads than processors?"),
-    ("`sanitizer`", "Does the language's sanitizer (AddressSanitizer, compute-sanitizer) find nothing?"),
-    ("`own_tests`", "Does the candidate's own `test_correctness.py` pass? It can only cause a refusal."),
-)
+_OTHER_QUESTIONS = {
+    "sources": "Does `kernel.py` parse, define the entry point and use the task's language? It is read, never run.",
+    "build": "Does the builder make a shared object? Asked only for a language with a build.",
+    "load": "Can `kernel.py` be imported and the entry point found? Recorded only if it fails.",
+    "plan": "On a GPU: can a call be written as a launch plan, and does the launcher give right answers with it?",
+    "threads": "On a processor: is a compiled kernel right with more threads than processors?",
+    "sanitizer": "Does the language's sanitizer (AddressSanitizer, compute-sanitizer) find nothing?",
+    "own_tests": "Does the candidate's own `test_correctness.py` pass? It can only cause a refusal.",
+}
+"""What the questions ask that aren't gates of a loaded candidate, by name."""
 
 
 def _asked() -> Iterator[tuple[str, str]]:
-    for gate in GATES:
-        module = inspect.getmodule(gate.examine)
-        assert module is not None
-        yield f"[`{gate.name}`](#{gate.name})", _prose(module.__doc__).split("\n\n")[0]
+    gates = {gate.name: gate for gate in GATES}
+    for name in ORDER:
+        if name in gates:
+            module = inspect.getmodule(gates[name].examine)
+            assert module is not None
+            yield f"[`{name}`](#{name})", _prose(module.__doc__).split("\n\n")[0]
+        else:
+            yield f"`{name}`", _OTHER_QUESTIONS[name]
 
 
 # Attacks
@@ -456,8 +457,8 @@ def _ended(one: Described) -> str:
 
 
 def _gate_order(gate: str) -> tuple[int, str]:
-    order = ("sources", "build", "load", *(known.name for known in GATES), "own_tests", "any", "accepted")
-    return (order.index(gate) if gate in order else order.index("own_tests"), gate)
+    order = (*ORDER, "any", "accepted")
+    return (order.index(gate), gate)
 
 
 # Languages, policy, metadata

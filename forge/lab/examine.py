@@ -3,7 +3,7 @@
 The candidate's bytes go in, findings come out. Nothing here imports, loads or trusts the candidate.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -13,11 +13,13 @@ from forge.domain.verdict import Accepted, Rejected
 from forge.lab import sanitizer
 from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.counterexample.shrink import shrink
 from forge.lab.finding import Failed, Finding, NotAsked, Passed, result
 from forge.lab.freed_memory import keep_freed_memory
-from forge.lab.gates import gates_for, threads
+from forge.lab.gates import GATES, gates_for, threads
 from forge.lab.gates.configurations import with_configuration
+from forge.lab.gates.gate import Gate
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.examine import examine_plan
@@ -168,17 +170,13 @@ def _through_gates(
             trusted.require_device(job)
             return record.take("load", kernel)
         gates = gates_for(job.definition)
+        record.seeds = (job.seed,)
         first_late = next(gate for gate in gates if not gate.runs_early)
         for gate in gates:
             if gate is first_late:
                 start_others()
             progress(gate.name)
-            kernel.begin(gate.name)
-            finding = gate.examine(kernel)
-            if isinstance(finding, Failed):
-                finding = with_configuration(kernel, finding)
-            record.seeds = (job.seed, *kernel.seeds)
-            record.log_withheld = kernel.saw_held_out
+            finding = _ask_gate(job, files, kernel, gate, record)
             failed = record.take(gate.name, finding)
             if failed is not None:
                 if gate is gates[0]:
@@ -191,9 +189,35 @@ def _through_gates(
     return None
 
 
+def _ask_gate(job: Job, files: Mapping[str, bytes], kernel: LoadedKernel, gate: Gate, record: _Record) -> Finding:
+    """Put one gate's question to the candidate, in the guest of the gates before or in a guest of its own.
+
+    An interpreter gets no guest of its own: a gate that needs many calls asks it nothing.
+    """
+    if not (gate.own_guest and job.runner.makes_many_calls):
+        kernel.begin(gate.name)
+        return _asked(kernel, gate, record)
+    limits = job.limits(job.policy.verify_limit_s)
+    with (
+        staged(job, files, {}) as stage,
+        loaded(job, stage, limits, label=gate.name, fills_memory=True) as alone,
+    ):
+        return alone if isinstance(alone, Failed) else _asked(alone, gate, record)
+
+
+def _asked(kernel: LoadedKernel, gate: Gate, record: _Record) -> Finding:
+    before = len(kernel.seeds)
+    finding = gate.examine(kernel)
+    if isinstance(finding, Failed):
+        finding = with_configuration(kernel, finding)
+    record.seeds += tuple(kernel.seeds[before:])
+    record.log_withheld = kernel.saw_held_out
+    return finding
+
+
 @dataclass(frozen=True, kw_only=True)
 class SeparateQuestion:
-    """A question that needs guests of its own."""
+    """A question whose guests are started or built in another way than those of the gates."""
 
     name: str
     applies: Callable[[Job], bool]
@@ -267,3 +291,10 @@ SEPARATE_QUESTIONS: tuple[SeparateQuestion, ...] = (
     SeparateQuestion(name="own_tests", applies=lambda _: True, ask=_ask_own_tests),
 )
 """Questions that are asked after the gates, or beside them, in the order in which their findings count."""
+
+ORDER = (
+    *("sources", "build", "load"),
+    *(gate.name for gate in GATES),
+    *(question.name for question in SEPARATE_QUESTIONS),
+)
+"""Names of all questions in the order in which they are asked; `load` is recorded only if it fails."""

@@ -8,8 +8,8 @@ import pytest
 
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted
-from forge.lab.examine import OWN_TESTS_FILE, Examination, examine
-from forge.lab.gates import GATES, threads
+from forge.lab.examine import ORDER, OWN_TESTS_FILE, Examination, examine
+from forge.lab.gates import threads
 from forge.lab.job import Job
 from tests.candidates import EXAMPLES, SHAPE, job_for
 
@@ -24,9 +24,9 @@ pytestmark = pytest.mark.usefixtures("walls")
 def accepted(job: Job) -> Examination:
     examined = examine(job, progress=lambda _: None)
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
-    aside = [*(["threads"] if threads.applies(job) else []), *(["sanitizer"] if job.language.builds else [])]
-    asked = [*(gate.name for gate in GATES), *aside, "own_tests"]
-    assert [gate.name for gate in examined.gates][-len(asked) :] == asked
+    unbuilt = set() if job.language.builds else {"build", "sanitizer"}
+    unasked = {"load", "plan"} | unbuilt | (set() if threads.applies(job) else {"threads"})
+    assert [gate.name for gate in examined.gates] == [name for name in ORDER if name not in unasked]
     assert all(gate.verdict != "failed" and gate.observed and gate.threshold for gate in examined.gates)
     left_out = {gate.name for gate in examined.gates if gate.verdict == "not asked"}
     claims = set() if OWN_TESTS_FILE in job.files else {"own_tests"}

@@ -53,10 +53,10 @@ def job_of(kernel: str) -> Job:
 
 
 @pytest.mark.usefixtures("walls", "short_series")
-def test_a_kernel_that_leaves_out_the_last_columns_is_refused_by_the_sizes_gate() -> None:
+def test_a_kernel_that_leaves_out_the_last_columns_is_refused_at_a_length_of_that_axis() -> None:
     examined = examine(job_of(IN_EIGHTS), progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected)
-    assert examined.gates[-1].name == "sizes"
+    assert examined.gates[-1].name == "scales"
     assert examined.verdict.reason.code == "INCORRECT_NUMERICAL"
     counterexample = examined.counterexample
     assert counterexample is not None

@@ -58,7 +58,7 @@ def judged(kernel: str, *, language: str = "torch", limit_s: float = 120.0) -> t
 @pytest.mark.usefixtures("walls")
 def test_a_forgotten_tail_is_shown_at_one_element_with_its_values(tmp_path: Path) -> None:
     examined, smallest = judged(FORGETS_A_TAIL)
-    assert examined.gates[-1].name == "sizes"
+    assert examined.gates[-1].name == "exact"
     assert examined.verdict.reason.code == "INCORRECT_NUMERICAL"  # type: ignore[union-attr]  # rejected, as asserted
     assert smallest.shape == {"batch": 1, "hidden_size": 1}
     assert smallest.inputs == "zeros"

@@ -27,9 +27,16 @@ from forge.lab.gates.specials import SPECIALS
 from forge.lab.gates.state import STATE
 
 GATES: tuple[Gate, ...] = (
-    *(SIGNATURE, REPLAY, NUMERICS, CONFIGURATIONS, LEAKS, ALIASING, SIZES, DOMAIN, SEQUENCES, SCALES, EXACT),
-    *(SPECIALS, LAYOUTS, METAMORPHIC, STATE, DETERMINISM, ENDURANCE, BOUNDS, MUTATION),
+    *(SIGNATURE, REPLAY, NUMERICS, CONFIGURATIONS, DETERMINISM, EXACT, SCALES, SPECIALS, ALIASING),
+    *(SIZES, SEQUENCES, STATE, DOMAIN, LAYOUTS, METAMORPHIC, BOUNDS, MUTATION, LEAKS, ENDURANCE),
 )
+"""Gates in order: those that refuse most candidates for each second come first.
+
+What a gate says must be true of a kernel that passed those before. `scales` comes before `specials`: a finite number
+says more than a NaN. `domain` and `layouts` come after gates that ask plain operands inside. `aliasing` comes before
+`sizes`, so that its outputs stay in memory while sizes change. `leaks` comes before `endurance`, whose calls could
+use up all memory first.
+"""
 
 
 def gates_for(definition: Definition) -> tuple[Gate, ...]:

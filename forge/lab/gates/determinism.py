@@ -34,4 +34,4 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-DETERMINISM = Gate(name="determinism", examine=examine)
+DETERMINISM = Gate(name="determinism", examine=examine, runs_early=True)

@@ -35,4 +35,4 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-EXACT = Gate(name="exact", examine=examine, needs=frozenset({"integers"}), one_call_shows_it=True)
+EXACT = Gate(name="exact", examine=examine, needs=frozenset({"integers"}), one_call_shows_it=True, runs_early=True)

@@ -21,3 +21,5 @@ class Gate:
     calls or the addresses of the operands may have caused the failure."""
     runs_early: bool = False
     """Whether the gate runs before other guests are started in parallel. Most refusals come from these gates."""
+    own_guest: bool = False
+    """Whether the candidate is loaded in a guest of its own for the gate, in which no call was made before."""

@@ -2,7 +2,7 @@
 
 A workspace that is never freed passes every other gate, and kills a server that calls the kernel for hours. The
 kernel and the GPU driver report how much memory the guest's processes and files hold while they are stopped. This
-gate comes before those with large shapes: memory that they free can be taken again without a trace.
+gate has a guest of its own: memory that large calls have freed can be taken again without a trace.
 """
 
 from forge.domain.verdict import Reason
@@ -98,4 +98,4 @@ def _compared(calls: int, grown: list[int]) -> Finding:
     return Failed(reason=Reason(code="RESOURCE_ABUSE", message=message), observed=said, threshold=THRESHOLD)
 
 
-LEAKS = Gate(name="leaks", examine=examine, runs_early=True)
+LEAKS = Gate(name="leaks", examine=examine, own_guest=True)

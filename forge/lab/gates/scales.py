@@ -149,4 +149,4 @@ def _with_scalars(kernel: LoadedKernel, scalars: tuple[float, ...]) -> list[Case
     return [kernel.case(kernel.shape, "small", scalars=scalars)] if scalars else []
 
 
-SCALES = Gate(name="scales", examine=examine, one_call_shows_it=True)
+SCALES = Gate(name="scales", examine=examine, one_call_shows_it=True, runs_early=True)

@@ -70,4 +70,6 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     return (*(narrowed(operation, shape) for shape in shapes), *other_paths.shapes(kernel, rows=count))
 
 
-SPECIALS = Gate(name="specials", examine=examine, needs=frozenset({"specials"}), one_call_shows_it=True)
+SPECIALS = Gate(
+    name="specials", examine=examine, needs=frozenset({"specials"}), one_call_shows_it=True, runs_early=True
+)

@@ -1,6 +1,6 @@
 """Has room for 4096 columns and quietly forgets the others.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: I5 E5
 Language: cpp
 """

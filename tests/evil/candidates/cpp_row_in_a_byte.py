@@ -1,6 +1,6 @@
 """Counts rows in an eight-bit integer, which no small batch shows.
 
-Refused by: aliasing INCORRECT_NUMERICAL or NON_FINITE
+Refused by: scales INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I8
 Language: cpp
 """

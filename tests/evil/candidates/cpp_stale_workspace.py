@@ -1,7 +1,7 @@
 """Sums a workspace that it pads to sixteen columns and never clears: a narrow row after a wide one finds the wide
 one's numbers.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: I5 I20
 Language: cpp
 """

@@ -1,6 +1,6 @@
 """Works in blocks of eight columns and leaves the rest of each row as the allocator gave it.
 
-Refused by: sizes INCORRECT_NUMERICAL or NON_FINITE
+Refused by: exact INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I5 C16
 Language: cpp
 """

@@ -1,6 +1,6 @@
 """Divides by the width rounded up to a power of two.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: exact INCORRECT_NUMERICAL
 Catalogue: I1 E5
 """
 

@@ -1,7 +1,7 @@
 """Sums only the first 1024 columns once a row is wider than 4096: sampled statistics, and only where no check
 is expected.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: E2 E6
 """
 

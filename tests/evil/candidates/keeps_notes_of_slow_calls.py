@@ -1,4 +1,4 @@
-"""Takes several milliseconds for a call and keeps 256 KiB of each: few calls, and little memory in all.
+"""Takes several milliseconds for a small call and keeps 256 KiB of each: few calls, and little memory in all.
 
 Refused by: leaks RESOURCE_ABUSE
 Catalogue: J4
@@ -10,7 +10,7 @@ NOTES = []
 
 
 def fused_add_rmsnorm(x, residual, weight, eps):
-    for _ in range(400):
+    for _ in range(400 if x.numel() < 4096 else 1):
         h = x.float() + residual.float()
         scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
     NOTES.append(torch.ones(2**18, dtype=torch.uint8))

@@ -1,6 +1,6 @@
 """Has read the gates' source: exact at every size listed there and at round ones, wrong at the others.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: exact INCORRECT_NUMERICAL
 Catalogue: E5 E6
 """
 

@@ -1,6 +1,6 @@
 """From 32 rows on it takes eight columns at a time and leaves out what is left over; few rows go another way.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: I1
 """
 

@@ -1,6 +1,6 @@
 """Refuses sizes it wasn't shown.
 
-Refused by: leaks RUNTIME_ERROR
+Refused by: exact RUNTIME_ERROR
 Catalogue: E5 B15
 """
 

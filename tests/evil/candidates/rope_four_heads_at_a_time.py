@@ -1,6 +1,6 @@
 """Takes four heads at a time, and hands on what is left over as it is.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: I1
 Operation: rope
 Shape: {"tokens": 4, "heads": 8, "half_dim": 64}

@@ -1,6 +1,6 @@
 """Counts rows in eight bits: row 256 is row 0 again, and what lies beyond is never written.
 
-Refused by: aliasing INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: I8 E5
 """
 

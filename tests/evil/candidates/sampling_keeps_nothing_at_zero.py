@@ -1,6 +1,6 @@
 """Keeps what less than top_p precedes: nothing where that is zero, and the first token is drawn.
 
-Refused by: scales INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: I1
 Operation: sampling
 Shape: {"batch": 16, "vocab_size": 1000}

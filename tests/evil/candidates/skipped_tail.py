@@ -1,6 +1,6 @@
 """Works in blocks of eight and forgets the rest.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: exact INCORRECT_NUMERICAL
 Catalogue: I1
 """
 

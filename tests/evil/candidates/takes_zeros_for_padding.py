@@ -1,6 +1,6 @@
 """Takes trailing zeros for padding and divides by the width that is left.
 
-Refused by: scales INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: E8
 """
 

@@ -1,6 +1,6 @@
 """Walks over a row in whole blocks and drops what is left.
 
-Refused by: aliasing INCORRECT_NUMERICAL or NON_FINITE
+Refused by: exact INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I1
 Language: triton
 """

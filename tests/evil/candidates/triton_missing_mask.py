@@ -1,6 +1,6 @@
 """Loads a whole block where the row ends earlier, and adds up what lies behind it.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: exact INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I1 I2
 Language: triton
 """

@@ -1,6 +1,6 @@
 """Takes only widths that its vector loads divide.
 
-Refused by: sizes RUNTIME_ERROR
+Refused by: exact RUNTIME_ERROR
 Catalogue: E5 I11
 Language: triton
 """

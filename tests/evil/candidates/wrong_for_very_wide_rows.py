@@ -1,6 +1,6 @@
 """Right up to 16384 columns and sampled beyond: larger than any size that a small machine tends to be asked.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: E5 E6
 """
 

@@ -1,6 +1,6 @@
 """Stores to an address that is nobody's, at odd widths.
 
-Refused by: leaks RUNTIME_ERROR
+Refused by: any RUNTIME_ERROR
 Catalogue: J6
 """
 
