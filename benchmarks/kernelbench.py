@@ -2,11 +2,14 @@
 
     python benchmarks/kernelbench.py HOME KERNELBENCH [--levels 1,2,3] [--workers 8] [--budget-s 540]
     python benchmarks/kernelbench.py HOME KERNELBENCH --solutions benchmarks/model_new
+    python benchmarks/kernelbench.py HOME KERNELBENCH --most-bytes 268435456
 
 KERNELBENCH is a folder with `level1`, `level2` and `level3`; its files aren't part of this project. HOME gets a
 workspace for each worker, and `problems.jsonl` with a line for each problem: its task, or the reason why there is
 none. The same command goes on where an earlier one ended. With `--solutions` the problems are those that have a file
 of the same level and number there, such as `1_23.py` with a class ModelNew, and each is taken through the pipeline.
+With `--most-bytes` a size of a problem is halved until its operands, weights and results take no more, as
+`forge task create --constant` does it; the line of the problem names the constants.
 """
 
 import argparse
@@ -38,19 +41,31 @@ def problems_of(root: Path, levels: list[str]) -> dict[str, Path]:
     return dict(sorted(found.items(), key=lambda one: tuple(map(int, one[0].split("_")))))
 
 
-def frozen(workspace: Any, path: Path, gpu: str, dtype: str) -> Json:  # Any: imported in the worker alone
+def frozen(
+    workspace: Any, path: Path, gpu: str, dtype: str, constants: list[str]
+) -> Json:  # Any: imported in the worker alone
     """Freeze one problem, or say why it can't be."""
-    from forge.app.references import freeze_reference, infer_reference
+    from forge.app.references import DeclaredTexts, freeze_reference, infer_reference
     from forge.errors import ForgeError
     from forge.pipeline.create import TaskRequest
 
     request = TaskRequest(op="", language="triton", gpu=gpu, dtype=dtype, shape="")
+    declared = DeclaredTexts(constants=constants)
     steps: list[str] = []
     try:
-        opened = freeze_reference(workspace, infer_reference(workspace, path, request, progress=steps.append))
+        found = infer_reference(workspace, path, request, declared=declared, progress=steps.append)
+        opened = freeze_reference(workspace, found)
     except ForgeError as error:
         return {"refused": type(error).__name__, "why": str(error), "at": steps[-1] if steps else ""}
     return {"task": opened.task_id, "run": opened.run_id}
+
+
+def cut_to(path: str, most_bytes: int) -> Json:
+    """Return a problem's bytes and the constants that make it small enough, or nothing if that can't be found."""
+    script = Path(__file__).with_name("kernelbench_sizes.py")
+    command = [sys.executable, str(script), path, str(most_bytes)]
+    ran = subprocess.run(command, check=False, capture_output=True, text=True)
+    return json.loads(ran.stdout) if ran.returncode == 0 else {}
 
 
 def solved(workspace: Any, told: Json, solution: Path, folder: Path) -> Json:  # Any: as above
@@ -92,7 +107,8 @@ def work(home: Path, gpu: str, dtype: str) -> None:
         for line in sys.stdin:
             order = json.loads(line)
             began_s = time.monotonic()
-            told = frozen(workspace, Path(order["path"]), gpu, dtype)
+            cut = cut_to(order["path"], order["most_bytes"]) if order["most_bytes"] else {}
+            told = frozen(workspace, Path(order["path"]), gpu, dtype, cut.get("constants", [])) | cut
             if order.get("solution") and "task" in told:
                 folder = home / "solutions" / f"{order['problem']}_{time.time_ns()}"
                 told |= solved(workspace, told, Path(order["solution"]), folder)
@@ -151,6 +167,7 @@ def main() -> None:
     parser.add_argument("--solutions", type=Path)
     parser.add_argument("--dtype", default="fp32")
     parser.add_argument("--gpu", default="h200")
+    parser.add_argument("--most-bytes", type=int, default=0)
     parser.add_argument("--work", action="store_true")
     options = parser.parse_args()
     if options.work:
@@ -171,7 +188,8 @@ def main() -> None:
     for name, path in problems.items():
         if name not in known:
             solution = str(options.solutions / f"{name}.py") if options.solutions else None
-            queue.put({"problem": name, "path": str(path), "solution": solution})
+            order = {"problem": name, "path": str(path), "solution": solution, "most_bytes": options.most_bytes}
+            queue.put(order)
 
     def take(answer: Json) -> None:
         known[answer["problem"]] = answer

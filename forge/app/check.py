@@ -14,7 +14,7 @@ from pathlib import Path
 from forge import __version__
 from forge.app.chosen_device import chosen_device
 from forge.app.guessed_kernel import defines, guessed_entry, guessed_language
-from forge.app.references import parse_function, read_source
+from forge.app.references import parse_function, read_source, with_room_of
 from forge.domain.candidate import CppBuild, CudaBuild, Metadata
 from forge.domain.device import Device
 from forge.domain.digest import canonical
@@ -36,6 +36,7 @@ from forge.languages import Language, find_language
 from forge.operations import find_operation
 from forge.operations.operation import Operation
 from forge.operations.own import make_known
+from forge.pipeline.constants import with_constants
 from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room, require_strength
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.platforms import PROCESSORS
@@ -57,6 +58,7 @@ class CheckRequest:
     shape: str | None = None
     function: str = ""
     operands: Sequence[str] = ()
+    constants: Sequence[str] = ()
     axes: Sequence[str] = ()
     ranges: Sequence[str] = ()
     language: str | None = None
@@ -175,7 +177,7 @@ def _asked(
         require_room(operation, shape, dtype, policy, target)
         return operation, shape, draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng).shapes
     question = SubmittedReference(
-        source=read_source(request.reference, what="reference"),
+        source=with_constants(read_source(request.reference, what="reference"), request.constants),
         name=request.reference.name,
         dtype=dtype,
         function=parse_function(request.function),
@@ -186,7 +188,7 @@ def _asked(
     require_arguments(question.operands, question.source, function=question.function)
     inferred = infer(
         question,
-        policy=policy,
+        policy=with_room_of(place, target, policy),
         isolation=wall,
         rng=rng,
         progress=lambda step: progress(f"reference: {step}"),

@@ -24,6 +24,7 @@ from forge.lab.reference.infer import Inferred, infer
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.reference.room import SETS_PER_GUEST, with_room
 from forge.operations.own import SLUG_LIMIT, make_known
+from forge.pipeline.constants import with_constants
 from forge.pipeline.create import RequestedTerms, TaskRequest, device_room_bytes, parse_terms
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.pipeline.reference import create_own
@@ -56,6 +57,8 @@ class DeclaredTexts:
     operands: Sequence[str] = ()
     axes: Sequence[str] = ()
     ranges: Sequence[str] = ()
+    constants: Sequence[str] = ()
+    """Numbers in place of the file's own, such as `batch_size=16`."""
     name: str | None = None
     """Name of the operation; None: the function's, or the file's for a class Model."""
 
@@ -80,7 +83,7 @@ def infer_reference(
     require_lab()
     terms = parse_terms(request, workspace.policy)
     question = SubmittedReference(
-        source=read_source(path),
+        source=with_constants(read_source(path), declared.constants),
         name=path.name,
         dtype=terms.dtype,
         function=parse_function(function),
@@ -94,7 +97,7 @@ def infer_reference(
     place = place_of(terms.target, executor_of(workspace).site(workspace.policy))
     inferred = infer(
         question,
-        policy=_with_room_of(place, terms.target, workspace.policy),
+        policy=with_room_of(place, terms.target, workspace.policy),
         isolation=isolation(),
         rng=workspace.rng,
         progress=progress,
@@ -110,7 +113,7 @@ def place_of(target: Target, site: Site) -> AnsweringDevice:
     return AnsweringDevice("cuda", site.device) if on_target else HERE
 
 
-def _with_room_of(place: AnsweringDevice, target: Target, policy: Policy) -> Policy:
+def with_room_of(place: AnsweringDevice, target: Target, policy: Policy) -> Policy:
     """Return the policy with room for what an eighth of the GPU's memory holds, up to half of this machine's."""
     if place == HERE:
         return policy

@@ -15,7 +15,7 @@ from forge.cli.options import DeviceName, Json, Quiet, Verbose
 from forge.cli.output import SIMULATED, emit_json, emit_table, say, shape_text
 from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
-from forge.cli.task import Axes, FunctionName, Operands, Vary
+from forge.cli.task import Axes, Constants, FunctionName, Operands, Vary
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -82,6 +82,7 @@ class CheckOptions:
     entry_point: EntryPoint = None
     function: FunctionName = ""
     operand: Operands = None
+    constant: Constants = None
     axis: Axes = None
     vary: Vary = None
     limit_s: LimitS = None
@@ -101,6 +102,7 @@ class CheckOptions:
             shape=self.shape,
             function=self.function,
             operands=self.operand or [],
+            constants=self.constant or [],
             axes=self.axis or [],
             ranges=self.vary or [],
             language=self.language,

@@ -50,6 +50,14 @@ Operands = Annotated[
         show_default=False,
     ),
 ]
+Constants = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--constant",
+        help="A number in place of one that the reference file assigns to a name, as batch_size=16; may be repeated.",
+        show_default=False,
+    ),
+]
 Axes = Annotated[
     list[str] | None,
     typer.Option(
@@ -124,6 +132,7 @@ def create(
     reference: Reference = None,
     function: FunctionName = "",
     operand: Operands = None,
+    constant: Constants = None,
     axis: Axes = None,
     vary: Vary = None,
     name: OwnName = None,
@@ -146,7 +155,8 @@ def create(
     from forge.app.contender_files import read_contenders
     from forge.pipeline.create import TaskRequest
 
-    _require_one_form(op, shape, reference, own_options=bool(function or operand or axis or vary or name or yes))
+    own = function or operand or constant or axis or vary or name or yes
+    _require_one_form(op, shape, reference, own_options=bool(own))
     request = TaskRequest(
         op=op or "",
         language=language,
@@ -167,7 +177,9 @@ def create(
         return
     from forge.app.references import DeclaredTexts
 
-    declared = DeclaredTexts(operands=operand or (), axes=axis or (), ranges=vary or (), name=name)
+    declared = DeclaredTexts(
+        operands=operand or (), axes=axis or (), ranges=vary or (), constants=constant or (), name=name
+    )
     create_from_reference(
         reference, request, function=function, declared=declared, yes=yes, home=home, as_json=as_json
     )
@@ -204,8 +216,8 @@ def _require_one_form(op: str | None, shape: list[str] | None, reference: Path |
         raise UsageError("--reference with --op: expected one or the other")
     if reference is None and own_options:
         raise UsageError(
-            "--function, --operand, --axis, --vary, --name and --yes without --reference: expected --reference FILE "
-            "as well"
+            "--function, --operand, --constant, --axis, --vary, --name and --yes without --reference: expected "
+            "--reference FILE as well"
         )
 
 

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
 """Number of significand bits of the next smaller format, by dtype: TF32's and fp16's, bf16's, fp8 e4m3's."""
+ONE_PRECISION_LOWER = "one precision lower"
+"""Name of the wrong answer whose operands have fewer significant bits."""
 FEWEST_VALUES = 8
 """Number of nonzero values that a wrong answer leaves out, at least. Chosen; fewer may be small by chance."""
 Tensors = tuple["torch.Tensor", ...]
@@ -202,7 +204,7 @@ _WRONG: dict[str, Wrong] = {
     "the last column left out": _last_left_out,
     "the smaller half left out": _smaller_half_left_out,
     "the smallest row, column or channel left out": _smallest_slice_left_out,
-    "one precision lower": _coarse,
+    ONE_PRECISION_LOWER: _coarse,
 }
 
 

@@ -86,10 +86,10 @@ def _structure(tensor: torch.Tensor) -> str | None:
         square = tensor.reshape(-1, *tensor.shape[-2:])[0].double()
         if torch.equal(square, square.T):
             return "symmetric"
-    if float((tensor == 0).double().mean()) > ZERO_SHARE:
+    if 1 - int(tensor.count_nonzero()) / tensor.numel() > ZERO_SHARE:
         return "has many zeros, as triangular and sparse matrices do"
     if tensor.dim() >= 1 and tensor.shape[-1] > 2:
-        rows = tensor.double().reshape(-1, tensor.shape[-1])[:64]
+        rows = tensor.reshape(-1, tensor.shape[-1])[:64].double()
         sums = rows.sum(-1)
         if bool((sums - sums[0]).abs().max() <= SAME_WITHIN * rows.abs().sum(-1).max()) and rows.shape[0] > 1:
             return "rows have one sum"

@@ -26,6 +26,7 @@ from forge.lab.reference.drawing import Drawing, first_alike
 from forge.lab.reference.ends import with_ends
 from forge.lab.reference.families import KINDS
 from forge.lab.reference.forms import contract_of
+from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
@@ -41,7 +42,7 @@ SEEDS = 3
 HEAVY_BYTES = 2**27
 """Size of a call's operands in bytes above which fewer kinds of values are asked. Chosen; each further kind asks the
 reference and its oracle once more at this size."""
-HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant")
+HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant", FEW_TERMS)
 """Kinds of values that are asked of such a reference, besides the inferred ones."""
 MOST_SOUND_DRAWS, SOUND_BYTES = 32, 2**28
 """Number of the file's own draws that its reference is asked, and their size in bytes, at most."""
@@ -168,6 +169,7 @@ class _Inference:
         self._update(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
         self._progress("the ends of its ranges")
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
+        admission = with_precision(admission, self._answers, self._question.source, SEED, self._policy)
         if not varied:
             shapes.vary()
         further = shapes.further()

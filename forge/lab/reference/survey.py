@@ -5,6 +5,7 @@ Two draws of a range of integers miss its ends nearly always, and a kernel that 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -19,7 +20,10 @@ if TYPE_CHECKING:
     import torch
 
 MOST_DRAWS, FEWEST_DRAWS = 256, 16
-"""Number of seeds under which get_inputs() draws, at most and at least."""
+"""Number of seeds under which get_inputs() draws, at most and at least. Tensors of floats that each have thousands of
+values get the fewest."""
+LARGE_DRAWS = 3
+"""Number of seeds if each argument is a large tensor of floats: one draw of such a tensor shows its distribution."""
 SURVEY_BYTES = 2**30
 """Size of all draws of a survey in bytes, at most, unless the fewest draws are larger. One gibibyte takes seconds."""
 END_DRAWS = 4
@@ -76,14 +80,14 @@ class Seen:
 def survey(answers: Answers, seed: int) -> tuple[Seen, ...] | Refused:
     """Return what get_inputs() draws for each tensor argument, or why it gives other forms when called again."""
     contract = answers.contract
-    draws = _draws(contract)
+    draws, end_draws = _draws(contract)
     seen = tuple(Seen() for _ in contract.tensors)
     first: list[Tensors] = []
     for place in range(draws):
         drawn = answers.try_generated(seed + place)
         if isinstance(drawn, Refused):
             return drawn
-        first += [drawn] if place < END_DRAWS else []
+        first += [drawn] if place < end_draws else []
         for one, tensor in zip(seen, drawn, strict=True):
             one.take(tensor, most_sampled=max(1, MOST_SAMPLED // draws))
     for pattern in END_KINDS:
@@ -95,9 +99,15 @@ def survey(answers: Answers, seed: int) -> tuple[Seen, ...] | Refused:
     return seen
 
 
-def _draws(contract: Contract) -> int:
+def _draws(contract: Contract) -> tuple[int, int]:
+    """Return the number of plain draws, and of draws in each pattern of ends."""
     operand_bytes = sum(contract.bytes_of(one.element, one.sizes) for one in contract.tensors)
-    return max(FEWEST_DRAWS, min(MOST_DRAWS, SURVEY_BYTES // max(1, operand_bytes)))
+    fewest = min(math.prod(one.sizes) if one.element is None else 0 for one in contract.tensors)
+    if fewest > MOST_SAMPLED:
+        return LARGE_DRAWS, 1
+    if fewest > KEPT_ELEMENTS:
+        return FEWEST_DRAWS, END_DRAWS
+    return max(FEWEST_DRAWS, min(MOST_DRAWS, SURVEY_BYTES // max(1, operand_bytes))), END_DRAWS
 
 
 def related(one: Seen, other: Seen) -> bool:
