@@ -38,10 +38,10 @@ def _show_counterexample(case: Answer) -> None:
     found = f"{shape_text(case['shape'])}, {case['inputs']}"
     if case.get("shrunk_from"):
         found += f" (shrunk from {shape_text(case['shrunk_from'])})"
+    if case.get("wrong_elements"):
+        found += f"; {case['wrong_elements']}"
     row = (at, *(f"{float(case[name]):.9g}" for name in ("expected", "got")), _error(case), _allowed(case))
     emit_table(f"Counterexample: {found}", ("where", "expected", "got", "error", "allowed"), [row])
-    if case.get("wrong_elements"):
-        say(f"{case['output']}: {case['wrong_elements']}")
     for operand in case.get("operands") or ():
         _show_values(operand["name"], operand["sizes"], operand["values"])
     expected, got = case.get("expected_values"), case.get("got_values")

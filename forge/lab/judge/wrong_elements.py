@@ -43,7 +43,7 @@ def wrong_elements(wrong: torch.Tensor, axes: Sequence[str]) -> WrongElements:
     """Return where a mask is true; `axes` are the names of its axes. Some element must be wrong."""
     count, total = int(wrong.sum()), wrong.numel()
     if count == total:
-        return WrongElements("every element is wrong" if total > 1 else "the only element is wrong")
+        return WrongElements("every element is wrong" if total > 1 else "it is the only element")
     places = [_indices(wrong, axis) for axis in range(wrong.dim())]
     along = [_along(name, found, size) for name, found, size in zip(axes, places, wrong.shape, strict=True)]
     inside = math.prod(map(len, places))
