@@ -7,15 +7,19 @@ from forge.events import TaskCreated
 
 STREAM = "task:"
 """Beginning of the name of a task's stream."""
+NEWEST = "last"
+"""Name of the task that was made last. No language's name, with which ids begin, begins so."""
 
 
 def find_task(workspace: Workspace, name: str) -> TaskCreated:
-    """Return the task that `name` means: its id or a unique beginning; raise UsageError."""
+    """Return the task that `name` means: its id, a unique beginning, or `last` for the newest; raise UsageError."""
+    newest = workspace.ledger.newest(TaskCreated.TYPE) if name == NEWEST else None
+    name = name if newest is None else newest.event.stream().removeprefix(STREAM)
     fitting = workspace.ledger.streams(f"{STREAM}{name}") if name else []
     exact = [stream for stream in fitting if stream == f"{STREAM}{name}"]
     if len(exact or fitting) != 1:
         raise UsageError(
-            f"{len(fitting)} tasks by the name {name!r}: expected a task id or its unique beginning",
+            f"{len(fitting)} tasks by the name {name!r}: expected a task id, its unique beginning, or `last`",
             hint="forge task list",
         )
     created = next(workspace.ledger.read(stream=(exact or fitting)[0], types=("TaskCreated",), limit=1))

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from forge.domain.budget import Amounts, Price
     from forge.pipeline.create import TaskRequest
 
-TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's id or a unique beginning of it.")]
+TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, a unique beginning of it, or `last`.")]
 AuthorKind = Annotated[
     str, typer.Option("--author", help="Kind of author: search, folders, model, command or person.")
 ]

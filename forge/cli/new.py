@@ -12,7 +12,7 @@ from forge.cli.suggest import suggest
 
 
 def new(
-    task: Annotated[str, typer.Argument(help="A task's id or a unique beginning of it.")],
+    task: Annotated[str, typer.Argument(help="A task's id, a unique beginning of it, or `last`.")],
     directory: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to make; it must be new or empty.")],
     solution: Annotated[
         Path | None,

@@ -17,7 +17,7 @@ app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_
 
 @app.command("open")
 def open_run(
-    task: Annotated[str, typer.Argument(help="A task's id or a unique beginning of it.")],
+    task: Annotated[str, typer.Argument(help="A task's id, a unique beginning of it, or `last`.")],
     home: Home = None,
     as_json: Json = False,
 ) -> None:

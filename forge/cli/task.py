@@ -279,7 +279,7 @@ def list_tasks(
 
 @app.command()
 def show(
-    task: Annotated[str, typer.Argument(help="A task's id or a unique beginning of it.")],
+    task: Annotated[str, typer.Argument(help="A task's id, a unique beginning of it, or `last`.")],
     home: Home = None,
     as_json: Json = False,
 ) -> None:

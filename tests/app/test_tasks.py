@@ -1,4 +1,4 @@
-"""A task that a newer Forge recorded can be read here, and isn't begun."""
+"""Tasks are found by their names; one that a newer Forge recorded can be read here, and isn't begun."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ import pytest
 from forge.app.known_tasks import find_task
 from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
-from forge.errors import UnknownName
+from forge.errors import UnknownName, UsageError
 from tests.cli.asking import files
 
 
@@ -23,3 +23,17 @@ def test_no_run_begins_for_a_language_that_is_not_here(home: Path) -> None:
         with pytest.raises(UnknownName, match="unknown language 'mojo'"):
             open_run(workspace, name)
         assert (files(home), workspace.ledger.head.seq) == (before, events)
+
+
+def test_last_is_the_newest_task(home: Path) -> None:
+    with Workspace.open(home) as workspace:
+        first = find_task(workspace, "last")
+        assert first.task_id == workspace.find_run("last").task_id
+        name = first.task_id.replace("cpp_", "torch_")
+        workspace.append((first.model_copy(update={"task_id": name}),), run_id=name, key=f"create:{name}")
+        assert find_task(workspace, "last").task_id == name
+
+
+def test_without_a_task_last_means_none(empty: Path) -> None:
+    with Workspace.open(empty) as workspace, pytest.raises(UsageError, match="0 tasks by the name 'last'"):
+        find_task(workspace, "last")
