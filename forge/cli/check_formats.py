@@ -19,9 +19,10 @@ def written(form: Literal["github", "junit", "sarif"], document: Document) -> st
 
 
 def place_of(document: Document) -> tuple[str, int]:
-    """Return file and line of what failed: in the kernel's path, at its first line if nothing names another."""
-    log = document.get("log") or {}
+    """Return file and line of what failed: the log's, else the line to begin with, else the first."""
+    log, mend = document.get("log") or {}, document.get("mend") or {}
     line = log.get("line") if log.get("file") in (None, "kernel.py") else None
+    line = line or mend.get("line")
     return str(document["kernel"]), int(line or 1)
 
 

@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import pytest
 
 from forge.app.guessed_kernel import guessed_entry, guessed_language
-from forge.cli.check_formats import written
+from forge.cli.check_formats import place_of, written
 from tests.candidates import EXAMPLES
 from tests.cli.asking import ask
 
@@ -155,3 +155,19 @@ def test_a_reference_with_dropout_is_answered_with_what_turns_it_off(tmp_path: P
     assert answer.status == 2
     assert "call `self.train(False)`" in answer.error
     assert answer.last == "try: forge explain REFERENCE_REFUSED"
+
+
+@pytest.mark.parametrize(
+    ("log", "mend", "line"),
+    [
+        (None, {"line": 9}, 9),
+        ({"file": "kernel.py", "line": 7}, {"line": 9}, 7),
+        ({"file": "test_correctness.py", "line": 7}, None, 1),
+        ({"file": None, "line": None}, {"line": 9}, 9),
+        (None, None, 1),
+    ],
+)
+def test_an_annotation_is_at_the_line_of_the_log_or_at_the_one_to_begin_with(
+    log: dict[str, object] | None, mend: dict[str, object] | None, line: int
+) -> None:
+    assert place_of({"kernel": "own/kernel.py", "log": log, "mend": mend}) == ("own/kernel.py", line)

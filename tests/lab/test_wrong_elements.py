@@ -35,6 +35,8 @@ def mask(rows: object, columns: object) -> torch.Tensor:
             "wrong are 8 of the 64 elements with 64 <= width <= 71, and",
             None,
         ),
+        (mask([0, 1, 3, 4, 6], slice(None)), "wrong are 500 of 800 elements", None),
+        (mask(torch.arange(8), torch.tensor([9, 3, 5, 9, 1, 2, 60, 71])), "wrong are 8 of 800 elements", None),
     ],
 )
 def test_a_regular_place_is_named(wrong: torch.Tensor, said: str, begins: int | None) -> None:

@@ -32,10 +32,11 @@ class WrongElements:
 
 @dataclass(frozen=True)
 class _Along:
-    """The indices along one axis that have a wrong element."""
+    """The indices along one axis to which wrong elements are confined."""
 
-    said: str | None
-    """Condition that they meet; None if all indices do."""
+    count: int
+    said: str | None = None
+    """Condition that they meet; None if all indices are among them, or if no short condition names them."""
     begins: int | None = None
 
 
@@ -46,11 +47,11 @@ def wrong_elements(wrong: torch.Tensor, axes: Sequence[str]) -> WrongElements:
         return WrongElements("every element is wrong" if total > 1 else "it is the only element")
     places = [_indices(wrong, axis) for axis in range(wrong.dim())]
     along = [_along(name, found, size) for name, found, size in zip(axes, places, wrong.shape, strict=True)]
-    inside = math.prod(map(len, places))
+    inside = math.prod(one.count for one in along)
     conditions = " and ".join(one.said for one in along if one.said is not None)
     begins = next((one.begins for one in along if one.begins is not None), None)
     if count == 1:
-        return WrongElements(f"the other {total - 1} are right", begins)
+        return WrongElements(f"the other {total - 1} are right" if total > 2 else "the other one is right", begins)
     if count == inside:
         return WrongElements(f"wrong are the {count} elements with {conditions}, all others are right", begins)
     first = int(wrong.flatten().int().argmax())
@@ -69,20 +70,18 @@ def _indices(wrong: torch.Tensor, axis: int) -> list[int]:
 
 
 def _along(name: str, found: Sequence[int], size: int) -> _Along:
-    first, last = found[0], found[-1]
-    if len(found) == size:
-        return _Along(None)
-    if len(found) == last - first + 1:
+    first, last, count = found[0], found[-1], len(found)
+    if count == last - first + 1 < size:
         begins = first if last == size - 1 else None
         if first == last:
-            return _Along(f"{name} = {first}", begins)
+            return _Along(count, f"{name} = {first}", begins)
         if begins is not None:
-            return _Along(f"{name} >= {first}", begins)
-        return _Along(f"{name} <= {last}" if first == 0 else f"{first} <= {name} <= {last}")
+            return _Along(count, f"{name} >= {first}", begins)
+        return _Along(count, f"{name} <= {last}" if first == 0 else f"{first} <= {name} <= {last}")
     steps = {after - before for before, after in itertools.pairwise(found)}
-    if len(steps) == 1 and len(found) >= FEWEST_IN_STEP:
+    if count < size and len(steps) == 1 and count >= FEWEST_IN_STEP:
         listed = ", ".join(map(str, found[:FEWEST_IN_STEP]))
-        return _Along(f"{name} = {listed}{'' if len(found) == FEWEST_IN_STEP else f', ... {last}'}")
-    if len(found) <= LISTED:
-        return _Along(f"{name} = {', '.join(map(str, found))}")
-    return _Along(f"{len(found)} of the {size} indices of {name}, {first} to {last}")
+        return _Along(count, f"{name} = {listed}{'' if count == FEWEST_IN_STEP else f', ... {last}'}")
+    if count < size and count <= LISTED and count <= size // 2:
+        return _Along(count, f"{name} = {', '.join(map(str, found))}")
+    return _Along(size)
