@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
-from forge.app.search_demo import OPTIONS, SEED, demo_source, make_workspace
+from forge.app.search_demo import OPTIONS, SEED, SHAPE, demo_source, make_workspace
 from forge.app.sessions.authors import make_author
 from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Screen
@@ -72,6 +72,8 @@ def test_the_search_has_a_small_policy_and_changes_no_workspace(tmp_path: Path) 
     with make_workspace(tmp_path / "new") as workspace:
         assert (workspace.policy.baselines, workspace.policy.regimes) == (("eager",), ("cold",))
         assert workspace.policy.process_pairs < new_policy().process_pairs
+        assert not workspace.policy.confirmation
+    assert parse_shape(SHAPE, find_operation(ON_A_CPU.op).axes)["batch"] > 16
     with Workspace.create(tmp_path / "mine", origin="mine"):
         pass
     for taken in (tmp_path / "mine", tmp_path / "file"):
