@@ -8,6 +8,8 @@ import pytest
 import torch
 
 from forge.domain.input_kind import InputKind
+from forge.lab.calls.asked_operation import AskedOperation
+from forge.lab.calls.loaded_guest import LoadedGuest
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.observed import Observed
 from forge.lab.timing import judged_later
@@ -23,16 +25,8 @@ JOB = job_for("", language="torch", operation="softmax", shape={"batch": 4, "hid
 def kernel() -> Iterator[LoadedKernel]:
     """A kernel whose answers the tests give, so that no guest is asked."""
     with closing(Arena(2**20)) as arena:
-        yield LoadedKernel(
-            cast(Session, None),
-            arena,
-            operation=JOB.operation,
-            shape=JOB.shape,
-            held_out=(),
-            dtype="fp32",
-            policy=JOB.policy,
-            entry="softmax",
-        )
+        asked = AskedOperation(operation=JOB.operation, shape=JOB.shape, dtype="fp32", policy=JOB.policy)
+        yield LoadedKernel(LoadedGuest(cast(Session, None), arena, "softmax"), asked)
 
 
 def answered(kernel: LoadedKernel, kind: InputKind = "normal", *, off: float = 0.0) -> Observed:

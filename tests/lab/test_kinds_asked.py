@@ -5,6 +5,8 @@ from typing import cast
 
 import pytest
 
+from forge.lab.calls.asked_operation import AskedOperation
+from forge.lab.calls.loaded_guest import LoadedGuest
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.gates.specials import KINDS, kinds_of
 from forge.lab.runner import GPU, INTERPRETER, PROCESSOR, Runner
@@ -33,15 +35,8 @@ def test_an_interpreter_isnt_asked_what_it_gets_wrong_itself(
     operation = find_operation(name)
     job = job_for("", language="torch", operation=name, shape=operation.workloads[0])
     with closing(Arena(2**20)) as arena:
-        kernel = LoadedKernel(
-            cast(Session, None),
-            arena,
-            operation=operation,
-            shape=job.shape,
-            held_out=(),
-            dtype=operation.dtypes[0],
-            policy=job.policy,
-            entry=name,
-            runner=runner,
+        asked = AskedOperation(
+            operation=operation, shape=job.shape, dtype=operation.dtypes[0], policy=job.policy, runner=runner
         )
+        kernel = LoadedKernel(LoadedGuest(cast(Session, None), arena, name), asked)
         assert kinds_of(kernel) == kinds

@@ -4,6 +4,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from forge.domain.verdict import Reason
+from forge.lab.calls.asked_operation import AskedOperation
+from forge.lab.calls.loaded_guest import LoadedGuest
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
@@ -83,7 +85,9 @@ def loaded(
             if isinstance(answer, Refused):
                 yield _not_loaded(job, answer)
             else:
-                kernel = _kernel(job, session, arena, fills_memory=fills_memory, own=function is None)
+                tunes = function is None and job.language.tunes
+                guest = LoadedGuest(session, arena, job.entry_point, fills_memory=fills_memory, tunes=tunes)
+                kernel = LoadedKernel(guest, _asked(job), seed=job.seed)
                 kernel.begin(label)
                 yield kernel
     finally:
@@ -98,20 +102,14 @@ def _not_loaded(job: Job, refused: Refused) -> Failed:
     return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 
 
-def _kernel(job: Job, session: Session, arena: Arena, *, fills_memory: bool, own: bool) -> LoadedKernel:
-    return LoadedKernel(
-        session,
-        arena,
+def _asked(job: Job) -> AskedOperation:
+    return AskedOperation(
         operation=job.operation,
         shape=job.shape,
-        held_out=held_out_inside(job.held_out, job.domain, job.shape, job.seed),
         dtype=job.dtype,
         policy=job.policy,
-        entry=job.entry_point,
         runner=job.runner,
+        held_out=held_out_inside(job.held_out, job.domain, job.shape, job.seed),
         claimed=job.metadata.layouts,
-        fills_memory=fills_memory,
-        seed=job.seed,
-        tunes=own and job.language.tunes,
         inside=Inside(job.operation, job.shape, job.domain, job.runner),
     )

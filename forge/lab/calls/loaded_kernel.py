@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
-from forge.domain.policy import Policy
-from forge.domain.tensors import ClaimableLayout, DType
+from forge.domain.tensors import DType
 from forge.lab.calls.answers import Answered
+from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.chains import followed
 from forge.lab.calls.configurations import Configurations
 from forge.lab.calls.judged_outputs import Verdict, errors_of, judged_outputs
+from forge.lab.calls.loaded_guest import LoadedGuest
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
 from forge.lab.calls.tuner import Tuner
@@ -30,12 +31,11 @@ from forge.lab.judge import plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
 from forge.lab.parallel import parallel_map
-from forge.lab.runner import PROCESSOR, Runner
-from forge.operations.operation import Expectation, Expected, Operation
-from forge.sandbox.arena import RED_ZONE_BYTES, Arena, Form, SlotSet, set_bytes
+from forge.operations.operation import Expectation, Expected
+from forge.sandbox.arena import RED_ZONE_BYTES, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
-from forge.sandbox.session import IDLE, Session, Window
+from forge.sandbox.session import IDLE, Window
 
 if TYPE_CHECKING:
     import torch
@@ -49,40 +49,23 @@ UNFILLED_SHARE = 0.25
 class LoadedKernel:
     """A session with one loaded function, and the operation that it claims to be."""
 
-    def __init__(
-        self,
-        session: Session,
-        arena: Arena,
-        *,
-        operation: Operation,
-        shape: Mapping[str, int],
-        held_out: tuple[Mapping[str, int], ...],
-        dtype: DType,
-        policy: Policy,
-        entry: str,
-        runner: Runner = PROCESSOR,
-        claimed: tuple[ClaimableLayout, ...] = (),
-        fills_memory: bool = False,
-        seed: int | None = None,
-        tunes: bool = False,
-        inside: Inside | None = None,
-    ) -> None:
-        self.operation = operation
-        self.definition = definition_of(operation)
-        self.shape, self.held_out = shape, held_out
-        self.dtype: DType = dtype
-        self.policy, self.entry, self.runner = policy, entry, runner
-        self.claimed, self.inside = claimed, inside or Inside(operation, shape)
-        self._fills_memory = fills_memory
+    def __init__(self, guest: LoadedGuest, asked: AskedOperation, *, seed: int | None = None) -> None:
+        self.operation, self.shape, self.held_out = asked.operation, asked.shape, asked.held_out
+        self.definition = definition_of(asked.operation)
+        self.dtype: DType = asked.dtype
+        self.policy, self.runner, self.claimed = asked.policy, asked.runner, asked.claimed
+        self.inside = asked.inside or Inside(asked.operation, asked.shape)
+        self.entry = guest.entry
+        self._fills_memory = guest.fills_memory
         self.unfilled_share = UNFILLED_SHARE
         self.calls = 0
         self.seeds: list[int] = []
         """Seeds of all cases so far."""
         self.saw_held_out = False  # once a case at a held-out shape was drawn, the guest's words may name the shape
         self._seed = new_seed() if seed is None else seed
-        self.tuner = Tuner(session, tunes=tunes)
+        self.tuner = Tuner(guest.session, tunes=guest.tunes)
         self.begin("")
-        self._session, self._arena = session, arena
+        self._session, self._arena = guest.session, guest.arena
         self.answered, self._sets = Answered(), tuple[SlotSet, ...]()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
 

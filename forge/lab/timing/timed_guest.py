@@ -5,7 +5,9 @@ from contextlib import ExitStack
 
 from forge.errors import EnvironmentUnfit
 from forge.lab.baselines import COMPILED, baseline_function, compiled_for
+from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.load import arena_bytes
+from forge.lab.calls.loaded_guest import LoadedGuest
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.finding import Failed
@@ -62,17 +64,10 @@ def open_loaded(
         require_verdict(loaded)
         reason = loaded.reason
         return Failed(reason=reason, observed=reason.message, threshold="every side loads", log=loaded.log)
-    return LoadedKernel(
-        session,
-        arena,
-        operation=job.operation,
-        shape=job.shape,
-        held_out=(),
-        dtype=job.dtype,
-        policy=job.policy,
-        entry=functions[0].entry_point,
-        runner=job.runner,
+    asked = AskedOperation(
+        operation=job.operation, shape=job.shape, dtype=job.dtype, policy=job.policy, runner=job.runner
     )
+    return LoadedKernel(LoadedGuest(session, arena, functions[0].entry_point), asked)
 
 
 def compile_baselines(job: Job, stage: Stage) -> None:
