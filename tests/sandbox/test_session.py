@@ -108,6 +108,29 @@ def test_anything_but_one_record_for_this_call_is_tampering(said: str) -> None:
         assert code(load(session)) == "TAMPERING"
 
 
+CUTS = ("1", "4", "wire.RECORD_HEADER.size", "wire.RECORD_BYTES // 2", "wire.RECORD_BYTES - 1")
+
+
+@pytest.mark.parametrize("length", CUTS)
+def test_a_reply_that_is_cut_off_is_tampering(length: str) -> None:
+    with conversation(f"channel.read_command(); os.write(4, record(0)[:{length}]); time.sleep(600)") as session:
+        assert code(load(session)) == "TAMPERING"
+
+
+@pytest.mark.parametrize("length", CUTS)
+@pytest.mark.parametrize("crash", ["os._exit(0)", "os.kill(os.getpid(), 11)"])
+def test_a_crash_in_the_middle_of_a_reply_is_refused(crash: str, length: str) -> None:
+    with conversation(f"channel.read_command(); os.write(4, record(0)[:{length}]); {crash}") as session:
+        assert code(load(session)) == "TAMPERING", "an honest guest writes a record at once, which a pipe never parts"
+
+
+def test_a_crash_behind_a_whole_reply_is_no_answer_to_the_next_command() -> None:
+    program = SERVE + "channel.read_command(); os.kill(os.getpid(), 11)"
+    with conversation(program) as session:
+        assert isinstance(load(session), Returned)
+        assert code(session.release(0, 0, 1, ())) == "RUNTIME_ERROR"
+
+
 def test_a_second_record_that_comes_late_is_tampering() -> None:
     with conversation(SERVE + "time.sleep(0.2); os.write(4, record(0)); time.sleep(600)") as session:
         assert isinstance(load(session), Returned)
