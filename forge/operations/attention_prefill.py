@@ -266,15 +266,16 @@ ATTENTION_PREFILL = Operation(
     reference=attention_prefill,
     oracle=oracle,
     numerics=(
-        "Of the positions that a query sees, a score sums d products of together A = |q| |k| / sqrt(d), in fp32, and "
-        "errs by e = u_acc (sqrt(d) + 8) A; its exponential, of what is below the maximum, by u_acc (max - score) "
-        "more, relative to itself. An error e of a score moves y by p e (|v| + |y|), so with n = max(kv_len, d) and "
-        "D = A + (max - score) / 4, S = sum p (1 + D) |v| + |y| sum p D. Where e isn't small that is no bound: e^2 "
-        "max |v| is added, 2 max |v| at most. Weights may be rounded to the operands' type for the second product: "
-        "their errors are independent, at most u_out p each, and twice u_out sqrt(sum p^2 v^2) is added (four times "
-        "at the policy's c = 2). Scores may not be rounded. The result is rounded once: one u_out. A query that sees "
-        "nothing answers zeros. NaN and infinities are left open: a weight that underflows times an infinity depends "
-        "on where the running maximum was."
+        "Of the positions that a query sees, a score sums d products of together A = |q| |k| / sqrt(d), in "
+        "fp32. It errs by e = u_acc (sqrt(d) + 8) A. Its exponential, of what is below the maximum, errs by "
+        "u_acc (max - score) more, relative to itself. An error e of a score moves y by p e (|v| + |y|). So S "
+        "= sum p (1 + D) |v| + |y| sum p D, with n = max(kv_len, d) and D = A + (max - score) / 4. Where e "
+        "isn't small that is no bound: e^2 max |v| is added, 2 max |v| at most. Weights may be rounded to the "
+        "operands' type for the second product. Their errors are independent, at most u_out p each. For them, "
+        "twice u_out sqrt(sum p^2 v^2) is added (four times at the policy's c = 2). Scores may not be "
+        "rounded. The result is rounded once: one u_out. A query that sees nothing answers zeros. NaN and "
+        "infinities are left open: a weight that underflows times an infinity depends on where the running "
+        "maximum was."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -129,11 +129,11 @@ CROSS_ENTROPY = Operation(
     reference=cross_entropy,
     oracle=oracle,
     numerics=(
-        "The sum of n = vocab_size positive exponentials errs by about u_acc (sqrt(n) + 8) relative to itself, "
-        "and so its logarithm by that much, absolutely: 1 is in S. The loss is this logarithm, plus the row's "
-        "maximum, minus the label's logit, in any order, each of which is rounded: S = 1 + log sum exp(logits - "
-        "maximum) + |maximum| + |logits[label]|. The result is rounded to fp32 once. Nothing is rounded to the "
-        "logits' type on the way."
+        "The sum of n = vocab_size positive exponentials errs by about u_acc (sqrt(n) + 8) relative to "
+        "itself. Its logarithm errs by that much, absolutely: 1 is in S. The loss is this logarithm, plus the "
+        "row's maximum, minus the label's logit, in any order, each of which is rounded. So S = 1 + log sum "
+        "exp(logits - maximum) + |maximum| + |logits[label]|. The result is rounded to fp32 once. Nothing is "
+        "rounded to the logits' type on the way."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -111,12 +111,13 @@ FUSED_ADD_RMSNORM = Operation(
     reference=fused_add_rmsnorm,
     oracle=oracle,
     numerics=(
-        "new_residual is one correctly rounded addition: its error is at most u_out |h|. "
-        "y sums n = hidden_size positive squares: an error of at most about u_acc (sqrt(n) + 8) (blocked "
-        "summation) relative to y, so S = |y|. y may be computed from h before or after its rounding to the output's "
-        "dtype, which moves y by up to two u_out (one with the element, one with the mean); it may be rounded "
-        "once, or twice (normalised value rounded before it is multiplied by the weight): four u_out in all. The "
-        "mean and the root stay in fp32: rounding the root to a smaller type leaves the others no room."
+        "new_residual is one correctly rounded addition: its error is at most u_out |h|. y sums n = "
+        "hidden_size positive squares. That is an error of at most about u_acc (sqrt(n) + 8) (blocked "
+        "summation) relative to y, so S = |y|. y may be computed from h before or after its rounding to the "
+        "output's dtype. That moves y by up to two u_out (one with the element, one with the mean). y may be "
+        "rounded once, or twice (normalised value rounded before it is multiplied by the weight): four u_out "
+        "in all. The mean and the root stay in fp32: rounding the root to a smaller type leaves the others no "
+        "room."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

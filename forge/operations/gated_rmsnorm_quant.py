@@ -166,12 +166,13 @@ GATED_RMSNORM_QUANT = Operation(
     reference=gated_rmsnorm_quant,
     oracle=oracle,
     numerics=(
-        "Everything stays in fp32 until it is quantised. The mean of n = hidden_size squares errs by about u_acc "
-        "(sqrt(n) + 8) relative to itself, the sigmoid by about u_acc |gate| from its exponential, up to |gate| = "
-        "128, where it is 0 or 1; products add a u_acc each. scale is the largest magnitude over 127: S = scale "
-        "(1 + max |gate| / 8). y is the whole number nearest to h / scale, ties to even, and both of them err: "
-        "the quotient by u_acc (4 (sqrt(n) + 8) + |gate| + max |gate|) relative to itself. Each element is the "
-        "number that some value within that uncertainty rounds to. A row of zeros has the scale 1e-10 / 127."
+        "Everything stays in fp32 until it is quantised. The mean of n = hidden_size squares errs by about "
+        "u_acc (sqrt(n) + 8) relative to itself. The sigmoid errs by about u_acc |gate| from its exponential, "
+        "up to |gate| = 128, where it is 0 or 1. Products add a u_acc each. scale is the largest magnitude "
+        "over 127: S = scale (1 + max |gate| / 8). y is the whole number nearest to h / scale, ties to even, "
+        "and both of them err. Their quotient errs by u_acc (4 (sqrt(n) + 8) + |gate| + max |gate|) relative "
+        "to itself. Each element is the number that some value within that uncertainty rounds to. A row of "
+        "zeros has the scale 1e-10 / 127."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -1,7 +1,7 @@
 """Gated GELU in its tanh form: y = gate * (1 + tanh(z)) / 2 * up, z = sqrt(2 / pi) (gate + 0.044715 gate^3).
 
 Sources of the definition: Hendrycks and Gimpel, "Gaussian Error Linear Units" (2016), section 2, the approximation by
-tanh; Shazeer, "GLU Variants Improve Transformer" (2020), GEGLU in equation 5. It is
+tanh. GEGLU is in equation 5 of Shazeer, "GLU Variants Improve Transformer" (2020). It is
 `torch.nn.functional.gelu(approximate="tanh")`, which Gemma's models and kernel libraries use. `gelu_mul` is the erf
 form, up to 5e-4 away from it.
 """
@@ -80,12 +80,13 @@ GEGLU_TANH = gated_activation(
     reference=geglu_tanh,
     oracle=oracle,
     numerics=(
-        "Two terms, 1 and tanh, are added and cancel for a negative gate, as they do in PyTorch: the sum errs by a "
-        "few u_acc of their size, whatever remains of it. So S = |gate up| (1 + |tanh|) / 2, and n = 1: nothing "
-        "grows with a size. The argument of tanh is rounded four times, which moves tanh by less than 2 u_acc, since "
-        "|z| (1 - tanh(z)^2) is below 0.45. The activation may be rounded before it is multiplied: two u_out. The "
-        "erf form differs by up to 5e-4, which fp32's bound refuses; beside the roundings of fp16 and bf16 it can't "
-        "be told apart in every row. Where the product overflows the output's type, so may the answer."
+        "Two terms, 1 and tanh, are added and cancel for a negative gate, as they do in PyTorch. The sum errs "
+        "by a few u_acc of their size, whatever remains of it. So S = |gate up| (1 + |tanh|) / 2, and n = 1: "
+        "nothing grows with a size. The argument of tanh is rounded four times, which moves tanh by less than "
+        "2 u_acc, since |z| (1 - tanh(z)^2) is below 0.45. The activation may be rounded before it is "
+        "multiplied: two u_out. The erf form differs by up to 5e-4: fp32's bound refuses that. Beside the "
+        "roundings of fp16 and bf16 it can't be told apart in every row. Where the product overflows the "
+        "output's type, so may the answer."
     ),
     flops_each=8,
     served_width=5120,

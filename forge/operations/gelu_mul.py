@@ -77,12 +77,12 @@ GELU_MUL = gated_activation(
     reference=gelu_mul,
     oracle=oracle,
     numerics=(
-        "Two terms, 1 and erf, are added and cancel for a negative gate, as they do in PyTorch: the sum errs by a "
-        "few u_acc of their size, whatever remains of it. So S = |gate up| (1 + |erf|) / 2, and n = 1: nothing grows "
-        "with a size. The argument of erf is rounded, which moves erf by less than u_acc / 2. The activation may be "
-        "rounded before it is multiplied: two u_out. The tanh form differs by up to 5e-4, which fp32's bound "
-        "refuses; beside the roundings of fp16 and bf16 it can't be told apart in every row. "
-        "Where the product overflows the output's type, so may the answer."
+        "Two terms, 1 and erf, are added and cancel for a negative gate, as they do in PyTorch. The sum errs "
+        "by a few u_acc of their size, whatever remains of it. So S = |gate up| (1 + |erf|) / 2, and n = 1: "
+        "nothing grows with a size. The argument of erf is rounded, which moves erf by less than u_acc / 2. "
+        "The activation may be rounded before it is multiplied: two u_out. The tanh form differs by up to "
+        "5e-4: fp32's bound refuses that. Beside the roundings of fp16 and bf16 it can't be told apart in "
+        "every row. Where the product overflows the output's type, so may the answer."
     ),
     flops_each=5,
     served_width=5120,

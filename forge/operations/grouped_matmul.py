@@ -175,11 +175,12 @@ GROUPED_MATMUL = Operation(
     reference=grouped_matmul,
     oracle=oracle,
     numerics=(
-        "Each element is a sum of k products, which may cancel: S is the sum of their sizes, |x| |w| with the matrix "
-        "of the row's group. In fp32 products of 16-bit operands are exact, those of fp32 operands err by u_acc; the "
-        "sum errs by about u_acc (sqrt(k) + 8) S (blocked summation) and is rounded once: one u_out. Operands "
-        "rounded to TF32's eleven bits err by 2^-11 S and are refused in fp32. Products of small integers with "
-        "powers of two are exact in fp32, and so are their sums. Sizes add up to the rows; a group may have none."
+        "Each element is a sum of k products, which may cancel. S is the sum of their sizes, |x| |w| with the "
+        "matrix of the row's group. In fp32 products of 16-bit operands are exact, and those of fp32 operands "
+        "err by u_acc. The sum errs by about u_acc (sqrt(k) + 8) S (blocked summation) and is rounded once: "
+        "one u_out. Operands rounded to TF32's eleven bits err by 2^-11 S and are refused in fp32. Products "
+        "of small integers with powers of two are exact in fp32, and so are their sums. Sizes add up to the "
+        "rows; a group may have none."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -220,9 +220,9 @@ KV_CACHE_APPEND = Operation(
     reference=kv_cache_append,
     oracle=oracle,
     numerics=(
-        "Nothing is computed: after the call both caches are, bit by bit, what they were, but for the slots that "
-        "were named, which hold the new keys and values bit by bit. NaN and subnormal numbers are copied like any "
-        "other. Slots are different from each other; -1 is none."
+        "Nothing is computed. After the call both caches are, bit by bit, what they were, but for the slots "
+        "that were named. Those hold the new keys and values bit by bit. NaN and subnormal numbers are copied "
+        "like any other. Slots are different from each other; -1 is none."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

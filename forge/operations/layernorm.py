@@ -163,12 +163,13 @@ LAYERNORM = Operation(
     reference=layernorm,
     oracle=oracle,
     numerics=(
-        "With d = x - mean and r = 1 / sqrt(variance + eps): the mean sums n = hidden_size terms and errs by about "
-        "u_acc (sqrt(n) + 8) mean|x| (blocked summation), which moves y by that times r |weight|. The variance is "
-        "a mean of n positive squares, relative error about u_acc (sqrt(n) + 8), which the root halves; what the "
-        "mean's error does to it is of second order. The last addition may cancel: its terms' sizes count. "
-        "So S = (|d| + mean|x|) r |weight| + |bias|. The variance must be formed from d: mean(x^2) - mean^2 errs by "
-        "u_acc mean(x)^2, which is all of it where the mean is 1000 deviations. Rounded once: one u_out."
+        "Let d = x - mean and r = 1 / sqrt(variance + eps). The mean sums n = hidden_size terms and errs by "
+        "about u_acc (sqrt(n) + 8) mean|x| (blocked summation). That moves y by as much times r |weight|. The "
+        "variance is a mean of n positive squares, with a relative error of about u_acc (sqrt(n) + 8), which "
+        "the root halves. What the mean's error does to the variance is of second order. The last addition "
+        "may cancel: its terms' sizes count. So S = (|d| + mean|x|) r |weight| + |bias|. The variance must be "
+        "formed from d: mean(x^2) - mean^2 errs by u_acc mean(x)^2, which is all of it where the mean is 1000 "
+        "deviations. Rounded once: one u_out."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

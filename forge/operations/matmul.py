@@ -122,11 +122,11 @@ MATMUL = Operation(
     oracle=oracle,
     numerics=(
         "Each element is a sum of k products, which may cancel: S is the sum of their sizes, |x| |w|. In fp32 "
-        "products of 16-bit operands are exact, those of fp32 operands err by u_acc; the sum errs by about u_acc "
-        "(sqrt(k) + 8) S (blocked summation) and is rounded once: one u_out. Operands rounded to TF32's eleven bits "
-        "err by 2^-11 S and are refused in fp32; partial sums rounded to a 16-bit type err by u_out of their own "
-        "size, which is more than u_out |y| where they cancel. Products of small integers with powers of two are "
-        "exact in fp32, and so are their sums."
+        "products of 16-bit operands are exact, and those of fp32 operands err by u_acc. The sum errs by "
+        "about u_acc (sqrt(k) + 8) S (blocked summation) and is rounded once: one u_out. Operands rounded to "
+        "TF32's eleven bits err by 2^-11 S and are refused in fp32. Partial sums rounded to a 16-bit type err "
+        "by u_out of their own size, which is more than u_out |y| where they cancel. Products of small "
+        "integers with powers of two are exact in fp32, and so are their sums."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -140,14 +140,15 @@ MATMUL_BIAS_ACT = Operation(
     reference=matmul_bias_act,
     oracle=oracle,
     numerics=(
-        "z = x w + b sums n = k + 1 terms of together |x| |w| + |b| = S_z, in fp32: it errs by about u_acc (sqrt(n) "
-        "+ 8) S_z, and SiLU, nowhere steeper than 1.1, makes at most 1.1 times as much of it. Its own exponential "
-        "errs by about u_acc max(0, -z) relative to itself. z may be rounded to the output's type first, as where "
-        "product and activation are two operators: that moves y by u_out |z silu'(z)|, which the bound has room for "
-        "twice at the policy's c = 2. So S = 1.1 S_z + |y| (1 + max(0, -z) / 4) + |z silu'(z)| (u_out / u_acc) / "
-        "(sqrt(n) + 8). The result is rounded once: one u_out. The product without its bias may not be rounded: they "
-        "can cancel. Nor may a sum overflow to -infinity on the way, since silu(-infinity) is NaN: in fp16 two "
-        "operators in turn fail on large values."
+        "z = x w + b sums n = k + 1 terms of together |x| |w| + |b| = S_z, in fp32. It errs by about u_acc "
+        "(sqrt(n) + 8) S_z. SiLU is nowhere steeper than 1.1, so it makes at most 1.1 times as much of that. "
+        "Its own exponential errs by about u_acc max(0, -z) relative to itself. z may be rounded to the "
+        "output's type first, as where product and activation are two operators. That moves y by u_out |z "
+        "silu'(z)|, which the bound has room for twice at the policy's c = 2. So S = 1.1 S_z + |y| (1 + "
+        "max(0, -z) / 4) + |z silu'(z)| (u_out / u_acc) / (sqrt(n) + 8). The result is rounded once: one "
+        "u_out. The product without its bias may not be rounded: they can cancel. Nor may a sum overflow to "
+        "-infinity on the way, since silu(-infinity) is NaN. So two operators in turn fail on large values in "
+        "fp16."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -137,12 +137,12 @@ MATMUL_FP8 = Operation(
     reference=matmul_fp8,
     oracle=oracle,
     numerics=(
-        "Each element is a sum of k products, which may cancel: S is the sum of their sizes, |x| |w|, times both "
-        "scales. Products of fp8 numbers are exact in fp32; the sum errs by about u_acc (sqrt(k) + 8) S (blocked "
-        "summation), the scales by two u_acc of |y|, and the result is rounded once: one u_out. Tensor cores of "
-        "sm_90 add products of fp8 with about 14 bits (DeepSeek-V3's report, 2024, section 3.5.2): a kernel adds "
-        "their sums of some 128 terms in fp32, as cuBLAS does without fast accumulation. Partial sums in bf16 are "
-        "refused."
+        "Each element is a sum of k products, which may cancel: S is the sum of their sizes, |x| |w|, times "
+        "both scales. Products of fp8 numbers are exact in fp32. The sum errs by about u_acc (sqrt(k) + 8) S "
+        "(blocked summation), the scales by two u_acc of |y|. The result is rounded once: one u_out. Tensor "
+        "cores of sm_90 add products of fp8 with about 14 bits (DeepSeek-V3's report, 2024, section 3.5.2). "
+        "So a kernel adds their sums of some 128 terms in fp32, as cuBLAS does without fast accumulation. "
+        "Partial sums in bf16 are refused."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -181,13 +181,14 @@ MOE_FUSED_GATE = Operation(
     reference=moe_fused_gate,
     oracle=oracle,
     numerics=(
-        "A score s = 1 / (1 + exp(-l)) errs by a few u_acc and, from the exponential, by u_acc max(0, -l), relative "
-        "to itself; so does the sum of the n = 8 chosen, all positive, and a weight is the quotient: S = weight (1 + "
-        "max(0, -l) / 4), the largest -l of the chosen. A score below 2^-126 may be zero. An index is right if the "
-        "corrected score that stands there is its rank's, as far as two can be told apart; none comes twice. Where "
-        "two neighbouring ranks are too near for that, S has room for either's weight, and where those are the last "
-        "chosen and the first left out, for either's score in the sum. NaN and infinities are left open: what has no "
-        "order has no choice, and the weights depend on it."
+        "A score s = 1 / (1 + exp(-l)) errs by a few u_acc and, from the exponential, by u_acc max(0, -l), "
+        "relative to itself. So does the sum of the n = 8 chosen, all positive, and a weight is the quotient. "
+        "So S = weight (1 + max(0, -l) / 4), with the largest -l of the chosen. A score below 2^-126 may be "
+        "zero. An index is right if the corrected score that stands there is its rank's, as far as two can be "
+        "told apart. No index comes twice. Where two neighbouring ranks are too near for that, S has room for "
+        "either's weight. Where those are the last chosen and the first left out, S has room for either's "
+        "score in the sum. NaN and infinities are left open: what has no order has no choice, and the weights "
+        "depend on it."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

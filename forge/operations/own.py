@@ -135,7 +135,7 @@ def _numerics(contract: Contract) -> str:
         return (
             "The oracle is the reference file itself, run in fp64 on the inputs as given. The bound is measured: the "
             f"reference's own error in {contract.dtype}, over the root mean square of the exact values, is at most "
-            f"{errors}; docs/numerics.md has the factors.{follows}"
+            f"{errors}. docs/numerics.md has the factors.{follows}"
         )
     return (
         f"The reference doesn't run in fp64, so it is its own oracle in {contract.dtype}, with a wider tolerance; "

@@ -131,11 +131,11 @@ QUANTIZE_FP8 = Operation(
     reference=quantize_fp8,
     oracle=oracle,
     numerics=(
-        "scale is a maximum, which is exact, and one division: S = scale, n = 1. y is the fp8 number nearest to x "
-        "/ scale, ties to even. An honest kernel divides by the scale, multiplies by its reciprocal, or by 448 / "
-        "maximum, in fp32: up to 4 roundings, so that its quotient is within 8 u_acc |x / scale| of the exact "
-        "one. Each element is the fp8 number that some value within that uncertainty rounds to. Everything "
-        "saturates at 448; a row of zeros has the scale 1e-10 / 448."
+        "scale is a maximum, which is exact, and one division: S = scale, n = 1. y is the fp8 number nearest "
+        "to x / scale, ties to even. An honest kernel divides by the scale, or multiplies by its reciprocal "
+        "or by 448 / maximum, in fp32. These are up to 4 roundings, so its quotient is within 8 u_acc |x / "
+        "scale| of the exact one. Each element is the fp8 number that some value within that uncertainty "
+        "rounds to. Everything saturates at 448; a row of zeros has the scale 1e-10 / 448."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

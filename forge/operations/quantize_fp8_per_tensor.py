@@ -137,11 +137,12 @@ QUANTIZE_FP8_PER_TENSOR = Operation(
     reference=quantize_fp8_per_tensor,
     oracle=oracle,
     numerics=(
-        "scale is one maximum of the whole tensor, which is exact, and one division: S = scale, n = 1. y is the fp8 "
-        "number nearest to x / scale, ties to even. An honest kernel divides by the scale, multiplies by its "
-        "reciprocal, or by 448 / maximum, in fp32: up to 4 roundings, so that its quotient is within 8 u_acc |x / "
-        "scale| of the exact one. Each element is the fp8 number that some value within that uncertainty rounds to. "
-        "Everything saturates at 448; a tensor of zeros, or without rows, has the scale 1e-10 / 448."
+        "scale is one maximum of the whole tensor, which is exact, and one division: S = scale, n = 1. y is "
+        "the fp8 number nearest to x / scale, ties to even. An honest kernel divides by the scale, or "
+        "multiplies by its reciprocal or by 448 / maximum, in fp32. These are up to 4 roundings, so its "
+        "quotient is within 8 u_acc |x / scale| of the exact one. Each element is the fp8 number that some "
+        "value within that uncertainty rounds to. Everything saturates at 448; a tensor of zeros, or without "
+        "rows, has the scale 1e-10 / 448."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

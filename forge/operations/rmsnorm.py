@@ -120,10 +120,10 @@ RMSNORM = Operation(
     reference=rmsnorm,
     oracle=oracle,
     numerics=(
-        "The mean of squares sums n = hidden_size positive terms, so its relative error is at most about "
-        "u_acc (sqrt(n) + 8) (blocked summation); the root halves it, and three multiplications add u each. "
-        "All terms have the sign and size of y, so S = |y|. The result may be rounded once (fp32 throughout) "
-        "or twice (normalised value rounded before it is multiplied by the weight): two u_out."
+        "The mean of squares sums n = hidden_size positive terms. Its relative error is at most about u_acc "
+        "(sqrt(n) + 8) (blocked summation). The root halves it, and three multiplications add u each. All "
+        "terms have the sign and size of y, so S = |y|. The result may be rounded once (fp32 throughout), or "
+        "twice (normalised value rounded before it is multiplied by the weight): two u_out."
     ),
     bytes_moved=bytes_moved,
     flops=_flops,

@@ -19,8 +19,8 @@ def drift_share(terms: torch.Tensor) -> torch.Tensor:
 
     One addition to a sum s errs by u_acc s at most. Errors of two kinds of terms have one sign:
 
-    - a term of at most u_acc s may leave the running sum as it was, as if it were missing;
-    - terms that are equal but for a few u_acc s are all rounded to the same step.
+    - A term of at most u_acc s may leave the running sum as it was, as if it were missing.
+    - Terms that are equal but for a few u_acc s are all rounded to the same step.
 
     A sum of nothing and one that isn't finite don't drift.
     """

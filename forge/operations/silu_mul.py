@@ -69,13 +69,14 @@ SILU_MUL = gated_activation(
     reference=silu_mul,
     oracle=oracle,
     numerics=(
-        "Nothing is summed: n = 1. For a negative gate the result is about gate exp(gate) up, and a kernel that "
-        "takes powers of two multiplies the gate by log2 e, which errs by about u_acc |gate| in the exponent and so "
-        "relative to y; the rest errs by a few u_acc: S = |y| (1 + max(-gate, 0) / 4). Below gate = -87 the sigmoid "
-        "leaves fp32's normal numbers, and exp(-gate) overflows at -88.7, so that the usual 1 / (1 + exp(-gate)) is "
-        "zero: a sigmoid, or its product with one factor, may be off by the smallest normal number times the other "
-        "factors, 2^-126 (1 + |gate|) (1 + |up|), which is in S as 2^-106 of it. The activation may be rounded "
-        "before it is multiplied: two u_out. Where the product overflows the output's type, so may the answer."
+        "Nothing is summed: n = 1. For a negative gate the result is about gate exp(gate) up. A kernel that "
+        "takes powers of two multiplies the gate by log2 e. That errs by about u_acc |gate| in the exponent, "
+        "and so relative to y. The rest errs by a few u_acc: S = |y| (1 + max(-gate, 0) / 4). Below gate = "
+        "-87 the sigmoid leaves fp32's normal numbers. exp(-gate) overflows at -88.7, so that the usual 1 / "
+        "(1 + exp(-gate)) is zero. So a sigmoid, or its product with one factor, may be off by the smallest "
+        "normal number times the other factors. That is 2^-126 (1 + |gate|) (1 + |up|), which is in S as "
+        "2^-106 of it. The activation may be rounded before it is multiplied: two u_out. Where the product "
+        "overflows the output's type, so may the answer."
     ),
     flops_each=5,
     served_width=18944,

@@ -124,12 +124,13 @@ SOFTMAX = Operation(
     reference=softmax,
     oracle=oracle,
     numerics=(
-        "Let d = max x - x. The subtraction errs by u_acc d, and a kernel that takes powers of two multiplies d by "
-        "log2 e, which errs by about u_acc d again; exp makes a relative error of what was an absolute one. "
-        "The sum of n = hidden_size positive terms errs by about u_acc (sqrt(n) + 8) (blocked summation), the "
-        "exponential and the division by a few u_acc more. All terms are positive, so S = y (1 + d / 4): with the "
-        "factor c (sqrt(n) + 8) the second part allows at least 4.5 u_acc d. The difference must be formed before it "
-        "is scaled: x log2 e - max x log2 e errs by u_acc |x| and not by u_acc d. Rounded once: one u_out."
+        "Let d = max x - x. The subtraction errs by u_acc d. A kernel that takes powers of two multiplies d "
+        "by log2 e, which errs by about u_acc d again. exp makes a relative error of what was an absolute "
+        "one. The sum of n = hidden_size positive terms errs by about u_acc (sqrt(n) + 8) (blocked "
+        "summation). The exponential and the division err by a few u_acc more. All terms are positive, so S = "
+        "y (1 + d / 4). With the factor c (sqrt(n) + 8) the second part allows at least 4.5 u_acc d. The "
+        "difference must be formed before it is scaled: x log2 e - max x log2 e errs by u_acc |x|, not by "
+        "u_acc d. Rounded once: one u_out."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

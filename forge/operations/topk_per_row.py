@@ -178,10 +178,10 @@ TOPK_PER_ROW = Operation(
     reference=topk_per_row,
     oracle=oracle,
     numerics=(
-        "Nothing is computed: a value is a copy of an input and has no error at all, S = 0 and no rounding; what "
-        "remains of the bound is that numbers below 2^-126 may be taken for zeros. An index is right if the number "
-        "that stands there is its rank's, so any of several equal ones is; none comes twice. In a row with a NaN "
-        "the values have it first, and any indices will do."
+        "Nothing is computed: a value is a copy of an input and has no error at all, S = 0 and no rounding. "
+        "What remains of the bound is that numbers below 2^-126 may be taken for zeros. An index is right if "
+        "the number that stands there is its rank's, so any of several equal ones is. No index comes twice. "
+        "In a row with a NaN the values have it first, and any indices will do."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

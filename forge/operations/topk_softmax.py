@@ -145,12 +145,12 @@ TOPK_SOFTMAX = Operation(
     reference=topk_softmax,
     oracle=oracle,
     numerics=(
-        "With d = logit - the row's maximum, a weight is exp(d) over a sum of n = experts positive terms: the sum "
-        "errs by about u_acc (sqrt(n) + 8) relative to itself, the exponential by about 2.5 u_acc |d|, from the "
-        "rounding of d and of its product with log2 e. So S = weight (1 + |d| / 4). A weight below 2^-126 may be "
-        "zero. An index is right if the weight that stands there is its rank's, as far as two weights with such "
-        "errors can be told apart: kernels may rank logits or weights, and choose among equal ones as they like. "
-        "No index comes twice."
+        "Let d = logit - the row's maximum. A weight is exp(d) over a sum of n = experts positive terms, "
+        "which errs by about u_acc (sqrt(n) + 8) relative to itself. The exponential errs by about 2.5 u_acc "
+        "|d|, from the rounding of d and of its product with log2 e. So S = weight (1 + |d| / 4). A weight "
+        "below 2^-126 may be zero. An index is right if the weight that stands there is its rank's, as far as "
+        "two weights with such errors can be told apart. Kernels may rank logits or weights, and choose among "
+        "equal ones as they like. No index comes twice."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,
