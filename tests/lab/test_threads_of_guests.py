@@ -2,10 +2,12 @@
 
 import pytest
 
+from forge.lab.calls.artifact import build_artifact, staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.sandbox import zygote
+from forge.sandbox.build import Built
 from tests.candidates import job_for
 
 MORE = 7
@@ -27,6 +29,24 @@ other.start()
 other.join()
 raise SystemExit(f"numbers: {numbers}")
 """
+
+REGION = '''
+CPP_SOURCE = r"""
+#include <omp.h>
+
+extern "C" int threads_of_a_region() {
+    int count = 0;
+#pragma omp parallel
+#pragma omp single
+    count = omp_get_num_threads();
+    return count;
+}
+"""
+import ctypes
+from pathlib import Path
+
+raise SystemExit(f"numbers: {ctypes.CDLL(str(Path(__file__).with_name('libkernel.so'))).threads_of_a_region()}")
+'''
 
 
 def said_with(job: Job, threads: int) -> str:
@@ -50,3 +70,18 @@ def test_torch_works_in_as_many_threads_in_a_shared_zygotes_guest_as_in_that_of_
     assert zygote.pids() - before, "OpenMP reads its number when it is loaded"
     assert shared == own
     assert shared.startswith(f"['{usual + MORE}', ({usual + MORE}, ")
+
+
+def test_compiled_openmp_code_works_in_as_many_threads_in_the_first_thread_of_a_shared_zygotes_guest() -> None:
+    job = job_for(REGION, language="cpp")
+    built = build_artifact(job)
+    assert isinstance(built, Built), built
+    said_with(job, job.threads)
+    before = zygote.pids()
+    with (
+        staged(job, staged_files(job, built.files), {}, from_one_thread=True) as stage,
+        loaded(job, stage, job.limits(60), threads=job.threads + MORE, label="threads") as kernel,
+    ):
+        assert isinstance(kernel, Failed)
+        assert kernel.log.rpartition("numbers: ")[2].strip() == str(job.threads + MORE), kernel.log
+    assert zygote.pids() == before, "no other process had to import torch"

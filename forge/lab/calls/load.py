@@ -39,11 +39,17 @@ def arena_bytes_for(set_bytes: int, runner: Runner = PROCESSOR) -> int:
 
 @contextmanager
 def staged(
-    job: Job, files: Mapping[str, bytes], environment: Mapping[str, str], *, wrapper: tuple[str, ...] = ()
+    job: Job,
+    files: Mapping[str, bytes],
+    environment: Mapping[str, str],
+    *,
+    wrapper: tuple[str, ...] = (),
+    from_one_thread: bool = False,
 ) -> Iterator[Stage]:
     """Stage the candidate's files for a guest while the context lasts.
 
-    A `wrapper`, a program with its options, starts the guest's interpreter.
+    A `wrapper`, a program with its options, starts the guest's interpreter. If all calls come from the guest's first
+    thread, `from_one_thread`, the candidate's own OpenMP code keeps to any number of threads that is set there.
     """
     program = Program(
         language=job.language,
@@ -53,7 +59,7 @@ def staged(
         gpu=job.gpu,
         wrapper=wrapper,
         warm=not wrapper,
-        zygote_threads=None if job.language.builds else job.threads,
+        zygote_threads=None if job.language.builds and not from_one_thread else job.threads,
         allowance=job.allowance,
     )
     stage = Stage(program, job.isolation)

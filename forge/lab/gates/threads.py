@@ -54,7 +54,7 @@ def _ask(job: Job, files: Mapping[str, bytes], label: str) -> Finding:
     many = narrowed(job.operation, {**job.shape, rows: ROWS_PER_THREAD * count, reduced: odd_size(rng, *WIDTHS)})
     limits = job.limits(job.policy.verify_limit_s)
     with (
-        staged(job, files, {}) as stage,  # the same environment as for the gates, whose zygote is ready
+        staged(job, files, {}, from_one_thread=True) as stage,  # forked from the gates' zygote, which is ready
         loaded(job, stage, limits, label=label, threads=count, fills_memory=True) as kernel,
     ):
         if isinstance(kernel, Failed):
