@@ -46,9 +46,9 @@ MOST_CALLS = 4096
 MOST_S = 4.0
 """Time of all calls together in seconds, at most. Kernels of up to 61 us a call are then asked 65,537 times. Chosen;
 a larger value costs as much time in each verification of a slower kernel."""
-MOST_JUDGING_S = 3.0
+MOST_JUDGING_S = 2.0
 """Time in seconds that the host's thread and the reference's guests take to draw, read and judge, at most. Chosen;
-a catalogue's operation with small answers takes a third of it for 65,537 calls."""
+an operation of the catalogue takes about a tenth of it for 65,537 calls."""
 MOST_BYTES = 2**25
 """Size of all outputs of one release in bytes, at most, unless it has the fewest calls. It bounds what the arena
 holds and what the host reads back."""
@@ -79,9 +79,8 @@ def examine(kernel: LoadedKernel) -> Finding:
         wrong = series.release(series.first_calls)
         if wrong is not None:
             return wrong
-    goal = series.goal
-    while series.made < goal:
-        wrong = series.release(min(series.most_calls, goal - series.made))
+    while series.made < (goal := series.goal):
+        wrong = series.release(max(FEWEST_CALLS, min(series.most_calls, goal - series.made)))
         if wrong is not None:
             return wrong
     left = "" if series.made >= GOALS[0] else f"; {GOALS[0]} calls not asked: they take too long"
@@ -101,13 +100,12 @@ class _Series:
     """The calls so far, and what they cost."""
 
     def __init__(self, kernel: LoadedKernel, shape: Mapping[str, int]) -> None:
-        self.made, self.releases, self.new = 0, 0, 0
+        self.made, self.new = 0, 0
         self._kernel, self._shape = kernel, shape
         self._questions: deque[_Question] = deque(maxlen=REPEATABLE)
         self._call_s = self._reading_s = self._question_s = math.inf
-        """Least seconds so far of the candidate and of the host a call, and of a question that is new."""
-        self._judging_s = 0.0
-        """Seconds of the host and the reference's guests so far."""
+        """Seconds of the candidate and of the host a call, and of the host and the reference's guests a new question.
+        Each is that of the quickest release so far."""
         self.most_calls = max(FEWEST_CALLS, min(MOST_CALLS, MOST_BYTES // max(1, _answer_bytes(kernel, shape))))
 
     @property
@@ -118,15 +116,17 @@ class _Series:
 
     @property
     def goal(self) -> int:
-        """The largest goal that can be afforded; the number of calls so far if none can."""
+        """The largest goal that can be afforded; the number of calls so far if none can.
+
+        It rises when longer releases show what a call costs without the fixed cost of a release.
+        """
         return next((count for count in GOALS if self._is_affordable(count)), self.made)
 
     def _is_affordable(self, count: int) -> bool:
-        left = max(0, count - self.made)
-        releases = math.ceil(left / self.most_calls)
+        releases = math.ceil(max(0, count - self.made) / self.most_calls)
         new = min(releases, max(0, NEW_QUESTIONS - self.new))
-        new_in_all = new + NEW_SHARE * (releases - new)
-        judging_s = self._judging_s + left * self._reading_s + new_in_all * self._question_s
+        new_in_all = self.new + new + NEW_SHARE * (releases - new)
+        judging_s = count * self._reading_s + new_in_all * self._question_s
         return count * self._call_s <= MOST_S and judging_s <= MOST_JUDGING_S
 
     def release(self, calls: int) -> Failed | None:
@@ -146,19 +146,18 @@ class _Series:
         if wrong is not None:
             return wrong
         ended_s = self._working_s()
-        self.made, self.releases, self.new = self.made + calls, self.releases + 1, self.new + (known is None)
-        self._judging_s += ended_s - started_s
+        self.made, self.new = self.made + calls, self.new + (known is None)
         self._call_s = min(self._call_s, kernel.undelayed_ns / 1e9 / calls)
         self._reading_s = min(self._reading_s, (read_s - drawn_s) / calls)
         if known is None:
             self._question_s = min(self._question_s, drawn_s - started_s + ended_s - read_s)
-            self._questions.append(_Question(case, tuple(output[0] for output in answers.outputs)))
+            self._questions.append(_Question(case, tuple(output[0].clone() for output in answers.outputs)))
             kernel.answered.keep(self._questions[-1].answer)
         return None
 
     def _asks_anew(self) -> bool:
         """Return whether the next release has new contents."""
-        if not self._questions or (self.new < NEW_QUESTIONS and self._judging_s < MOST_JUDGING_S):
+        if not self._questions or (self.new < NEW_QUESTIONS and self.new * self._question_s < MOST_JUDGING_S):
             return True
         return self._kernel.rng.random() < NEW_SHARE
 

@@ -19,7 +19,7 @@ from forge.domain.tensors import TORCH_NAMES, ElementType
 from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
 from forge.lab.job import STILL_S
 from forge.languages import LANGUAGES
-from forge.sandbox.arena import Arena, Form, Slot
+from forge.sandbox.arena import Arena, Form, Slot, SlotSet
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import Refused
 from forge.sandbox.session import GuestFunction, Session
@@ -74,6 +74,8 @@ class ReferenceGuest:
         self._arena = Arena(arena_bytes)
         self._open.callback(self._arena.close)
         self._operands: tuple[Slot, ...] = ()
+        self._laid_out: tuple[tuple[tuple[Form, ...], tuple[Form, ...]], SlotSet] | None = None
+        """Forms of the last call's operands and results, and their places."""
         self._lock = threading.RLock()
         """Lock for the session: guests of one measurement are opened in parallel, and each asks for operands."""
         limits = _limits(policy, place)
@@ -103,12 +105,10 @@ class ReferenceGuest:
             return self._exchange(function, inputs, results)
 
     def _exchange(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
-        operands = tuple(Form(tuple(one.shape), _element(one)) for one in inputs)
-        (slots,) = self._arena.lay_out(1, operands, tuple(results))
+        slots = self._places(tuple(Form(tuple(one.shape), _element(one)) for one in inputs), tuple(results))
+        if isinstance(slots, Refused):
+            return slots
         self._operands = slots.inputs
-        answer = self._session.lay_out((slots,), scalars=0)
-        if isinstance(answer, Refused):
-            return answer
         for slot, tensor in zip(slots.inputs, inputs, strict=True):
             self._arena.write(slot, tensor.cpu())
         for slot in slots.outputs:
@@ -116,6 +116,18 @@ class ReferenceGuest:
         answer = self._session.release(self._functions.index(function), 0, 1, ())
         self.answering_ns += self._session.undelayed_ns
         return answer if isinstance(answer, Refused) else tuple(map(self._arena.read, slots.outputs))
+
+    def _places(self, operands: tuple[Form, ...], results: tuple[Form, ...]) -> SlotSet | Refused:
+        """Return the places of a call's operands and results; the guest is told of them if they are others."""
+        if self._laid_out is not None and self._laid_out[0] == (operands, results):
+            return self._laid_out[1]
+        self._laid_out = None
+        (slots,) = self._arena.lay_out(1, operands, results)
+        answer = self._session.lay_out((slots,), scalars=0)
+        if isinstance(answer, Refused):
+            return answer
+        self._laid_out = (operands, results), slots
+        return slots
 
 
 def _program(contract: Contract, source: bytes, place: AnsweringDevice) -> Program:
