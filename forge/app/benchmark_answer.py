@@ -163,8 +163,8 @@ def _notes(timing: WorkloadTiming, reason: Reason | None) -> list[Data]:
         return [{"code": "bad_baseline", "message": said}]
     if reason is not None and reason.code == "TOO_SLOW" and reached >= AT_FLOOR:
         said = (
-            f"{best.baseline} already reaches {reached:.0%} of its floor; no kernel could be more than "
-            f"{1 / reached:.2f}x as fast; this is a result about the baseline, not a fault of the kernel"
+            f"{best.baseline} already reaches {reached:.0%} of its floor: no kernel could be more than "
+            f"{1 / reached:.2f}x as fast. This is a result about the baseline, not a fault of the kernel"
         )
         return [{"code": "baseline_stands", "message": said}]
     return []

@@ -111,7 +111,7 @@ def require_loadable(
     if differing:
         raise EnvironmentUnfit(
             f"run {run_id!r} was built and verified on a machine that differs from this one in "
-            f"{', '.join(differing)}; a build made there may not run here, and a build made here wasn't judged",
+            f"{', '.join(differing)}. A build made there may not run here, and a build made here wasn't judged",
             hint=f"forge run open {evidence.task.task_id}, and submit the candidate to that run on this machine",
         )
 

@@ -209,14 +209,14 @@ def _require_extension(ledger: Ledger, keyring: Keyring, *, accept_loss: bool) -
         same = last.size > size or tree.root(last.size) == last.root
     if not same:
         raise CheckpointRefused(
-            f"the first {last.size} events of this backup aren't those that {str(keyring.folder)!r} signed; it is "
-            "another continuation of this ledger; take another backup, or restore into an empty folder",
+            f"the first {last.size} events of this backup aren't those that {str(keyring.folder)!r} signed: it is "
+            "another continuation of this ledger. Take another backup, or restore into an empty folder",
             hint="forge ledger restore --help",
         )
     if last.size > size and not accept_loss:
         raise CheckpointRefused(
-            f"this backup has {size} events, and {last.size} were signed here; {last.size - size} events would be "
-            "lost, and others may hold a checkpoint of them; take a newer backup, or accept the loss (a new key then "
+            f"this backup has {size} events, and {last.size} were signed here: {last.size - size} events would be "
+            "lost, and others may hold a checkpoint of them. Take a newer backup, or accept the loss (a new key then "
             "signs)",
             hint="forge ledger restore --help",
         )

@@ -20,8 +20,8 @@ OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1}
 """Options of the search: one batch, whose processes are all alive at once, and one finalist. The budget is for one
 candidate: the finalist, or the template's own setting if none is faster."""
 POLICY = """\
-# The demonstration measures less than a new workspace does, so that it ends within two minutes on a quiet machine:
-# one baseline, one regime, fewer pairs and rounds, a control that may be less sure, and no second measurement.
+# The demonstration measures less than a new workspace does, so that it ends within two minutes on a quiet machine.
+# It has one baseline, one regime, fewer pairs and rounds, a control that may be less sure, and no second measurement.
 baselines = ["eager"]
 regimes = ["cold"]
 process_pairs = 4

@@ -158,7 +158,7 @@ def _advice(problem: dict[str, Any]) -> str:  # Any: a JSON document
         return "another version of Forge wrote this ledger: check it with that one"
     if problem["what"] == "vouched for":
         return (
-            "the key doesn't vouch for the rest: trust only the events that it vouches for; ask its owner, by "
+            "the key doesn't vouch for the rest: trust only the events that it vouches for. Ask its owner, by "
             "another channel, which key follows it, and check with that one"
         )
     if problem["found"] == "truncated":

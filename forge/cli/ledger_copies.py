@@ -150,8 +150,8 @@ def import_(
     show_facts(done, "Would be imported" if dry_run else "Imported", as_json=as_json)
     if done["key_trusted_from"] == "the bundle itself":
         say(
-            f"WARNING: no --key was given, so only the bundle itself vouches for its key {done['key']}; anyone can "
-            "make such a bundle; ask the ledger's owner for the key by another channel, and compare"
+            f"WARNING: no --key was given, so only the bundle itself vouches for its key {done['key']}. Anyone can "
+            "make such a bundle: ask the ledger's owner for the key by another channel, and compare"
         )
     if dry_run:
         say_dry_run()

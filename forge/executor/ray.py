@@ -105,7 +105,7 @@ def require_protected(cluster: str, nodes: list[Node], *, plain_network: bool) -
         return
     if os.environ.get("RAY_AUTH_MODE") != "token" or _takes_in_anyone(cluster):
         raise EnvironmentUnfit(
-            f"the Ray cluster at {cluster} asks for no token, so any program that reaches it may run anything on it; "
+            f"the Ray cluster at {cluster} asks for no token, so any program that reaches it may run anything on it: "
             "expected RAY_AUTH_MODE=token on every node and here",
             hint="ray get-auth-token --generate",
         )

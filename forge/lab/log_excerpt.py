@@ -24,7 +24,7 @@ time for each look at a log."""
 COMPILED = ("kernel.cpp", "kernel.cu")
 """Names under which a builder compiles the text in a string constant of kernel.py."""
 NO_MODULE = (
-    "a candidate has the modules of the Python that runs forge, and installs none; use one of these, or install the "
+    "a candidate has the modules of the Python that runs forge, and installs none. Use one of these, or install the "
     "module beside Forge, if you trust it"
 )
 """Note beside a missing module. It repeats no name: a candidate could name a package that harms who installs it."""

@@ -1,6 +1,6 @@
 r"""Chains rows: each row's hash covers its envelope, and the envelope contains the hash of the row before.
 
-`event_hash = SHA256(0x00 || envelope)`; the envelope is the canonical JSON of every column but `payload` and
+`event_hash = SHA256(0x00 || envelope)`. The envelope is the canonical JSON of every column but `payload` and
 `event_hash`, under the columns' names, with digests in lower-case hex. The 0x00 makes the same hash the leaf of a
 Merkle tree (RFC 6962, section 2.1). The first row follows `SHA256("forge.ledger.v1\n" || ledger_id)`, so that the
 chains of two ledgers can't be joined.

@@ -41,7 +41,7 @@ class Stopped:
         found = self.figures
         message = (
             f"{found.ratio:.2f}x over {found.baseline} in the first process pair, and {found.most_favourable:.2f}x "
-            "with all noise seen there in its favour; no pair may be lost, and further pairs couldn't change that"
+            "with all noise seen there in its favour. No pair may be lost, and further pairs couldn't change that"
         )
         return Reason(code="TOO_SLOW", message=message)
 

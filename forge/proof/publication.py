@@ -32,14 +32,14 @@ def require_vouched(
         found = opened(parse_note(untrusted_note.encode()), [key])
     except (ProofRefused, UsageError, ValueError) as error:
         raise ProofRefused(
-            f"the key {key} doesn't vouch for the publication at event {seq} ({error}); if the key was replaced, "
-            "pin the one that its owner names; otherwise publish it again where the private key is",
+            f"the key {key} doesn't vouch for the publication at event {seq} ({error}). If the key was replaced, "
+            "pin the one that its owner names. Otherwise publish it again where the private key is",
             hint=AGAIN,
         ) from error
     wanted = publication_text(key.name, seq=seq, event_hash=event_hash, sha256=sha256)
     if found != wanted or key.name.rpartition("/")[2] != ledger_id:
         raise ProofRefused(
             f"the key {key} signed another publication, not that of ledger {ledger_id} at event {seq} with snapshot "
-            f"{sha256}; it was altered; publish it again where the private key is",
+            f"{sha256}: it was altered. Publish it again where the private key is",
             hint=AGAIN,
         )

@@ -2,8 +2,8 @@
 
 The work of another machine for this process ends in the same way, with its connection.
 
-What a guest said that was ended so means nothing. So the work in hand ends with `CalledOff`, which is no Exception:
-no code on the way may take it for a fault of the candidate or of the machine.
+What a guest said that was ended so means nothing. So the work in hand ends with `CalledOff`. That is no
+Exception: no code on the way may take it for a fault of the candidate or of the machine.
 """
 
 import threading

@@ -49,7 +49,7 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.WRONG_TYPE: (
         "INCORRECT_SHAPE",
         "the call didn't return a plain tuple (no list, no named tuple) with exactly one torch.Tensor for each "
-        "output; where there is one output, that tensor alone will do",
+        "output. Where there is one output, that tensor alone will do",
     ),
     wire.ALIASES_AN_INPUT: ("STATE_CARRIED", "an output is an input's memory: the caller's next write changes it"),
     wire.ALIASES_AN_OUTPUT: (
@@ -68,12 +68,12 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.CHANGED_A_SETTING: (
         "STATE_CARRIED",
         "the import or a call left a setting of the process changed (of torch, numpy or the processor; the log names "
-        "it); the caller continues in the same process",
+        "it). The caller continues in the same process",
     ),
     wire.CHANGED_A_GENERATOR: (
         "STATE_CARRIED",
         "the import or a call drew from, or seeded, a generator of random numbers that the whole process shares, as "
-        "nn.Dropout does in training mode; call `self.train(False)`, pass `generator=`, or don't use random numbers",
+        "nn.Dropout does in training mode. Call `self.train(False)`, pass `generator=`, or don't use random numbers",
     ),
     wire.CHANGED_AN_OUTPUT: (
         "STATE_CARRIED",
@@ -90,7 +90,7 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     ),
     wire.PRUNED_BY_DATA: (
         "BAD_SUBMISSION",
-        "the pruning of an autotuned kernel reads the content of tensors (the log names it); let sizes, strides and "
+        "the pruning of an autotuned kernel reads the content of tensors (the log names it). Let sizes, strides and "
         "types alone decide, since a tuning holds for every content",
     ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),

@@ -95,7 +95,7 @@ def test_fast_p_counts_every_task_that_was_attempted(workspace):
         (2, 0, 4),
     ]
     assert answer.more == {"attempted": 4, "verified": 2, "timed": 1, "simulated_only": 0}
-    assert "every other task counts as not faster" in answer.notes[0]
+    assert "Every other task counts as not faster" in answer.notes[0]
 
 
 @pytest.mark.parametrize("levels", [(), (-1,), (float("nan"),), (float("inf"),)])

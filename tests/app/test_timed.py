@@ -109,7 +109,7 @@ def test_the_table_shows_baselines_their_share_of_the_floor_and_what_was_confirm
     for said in ("launch_plan", "vendor", "promoted", "90%", "45%", "confirmation: vendor", "1.290 to 1.310x"):
         assert said in shown
     assert "baseline stands" in shown
-    assert "vendor already reaches 90% of its floor; no kernel could be more than 1.11x as fast" in shown
+    assert "vendor already reaches 90% of its floor: no kernel could be more than 1.11x as fast" in shown
     assert "20, of which 1 were disturbed" in shown
     assert "the path itself" not in shown
 

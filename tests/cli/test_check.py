@@ -153,7 +153,7 @@ def test_a_reference_with_dropout_is_answered_with_what_turns_it_off(tmp_path: P
     (tmp_path / "kernel.py").write_text(RIGHT)
     answer = ask("check", tmp_path / "reference.py", tmp_path / "kernel.py")
     assert answer.status == 2
-    assert "call `self.train(False)`" in answer.error
+    assert "Call `self.train(False)`" in answer.error
     assert answer.last == "try: forge explain REFERENCE_REFUSED"
 
 

@@ -86,7 +86,7 @@ def test_a_full_disk_is_not_told_as_damage(path: Path, shelf: Path) -> None:
     assert read_in_another_process(at_rest, before=write_nothing) == ["True 5", "5 5"]
     (said,) = read_in_another_process(shelf / path.name, before=write_nothing)
     assert said.startswith("ENVIRONMENT_UNFIT ")
-    assert "make room" in said
+    assert "Make room" in said
 
 
 @pytest.mark.parametrize("read", [lambda one: list(one.read()), lambda one: one.head], ids=["events", "head"])

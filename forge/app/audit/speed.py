@@ -121,7 +121,7 @@ def regressions(workspace: HasTables, *, slower: float, everything: bool = False
         tuple(rows),
         notes=(
             "machine: the same candidate, shape and baseline on two kinds of machine, if the 95 % intervals of their "
-            "speedups don't overlap; `slower` is later over earlier time",
+            "speedups don't overlap. `slower` is later over earlier time",
             f"lately: the mean of a kernel's newest ten times over that of those before, above {slower:g}",
             COLD,
         ),
@@ -183,9 +183,9 @@ def fast_p(
         tuple(rows),
         notes=(
             f"of {len(tasks)} tasks for which a candidate was offered: {len(verified)} have a correct one, "
-            f"{len(timed)} of these were timed; every other task counts as not faster",
-            "a task's best candidate counts, as it was timed for that task and at its shape; revoked kernels and "
-            f"withdrawn times don't; {simulated} tasks have only a simulated verification, which counts as none",
+            f"{len(timed)} of these were timed. Every other task counts as not faster",
+            "a task's best candidate counts, as it was timed for that task and at its shape. Revoked kernels and "
+            f"withdrawn times don't. {simulated} tasks have only a simulated verification, which counts as none",
         ),
         more={"attempted": len(tasks), "verified": len(verified), "timed": len(timed), "simulated_only": simulated},
     )

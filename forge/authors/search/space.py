@@ -109,7 +109,7 @@ def parse_space(untrusted: bytes, own: Mapping[str, ParameterValue]) -> Space:
     for name, allowed in values.items():
         if name not in own:
             raise UsageError(
-                f"{SPACE_FILE}: kernel.py has no constant {name!r}; expected `{name} = <value>` at module level, "
+                f"{SPACE_FILE}: kernel.py has no constant {name!r}: expected `{name} = <value>` at module level, "
                 f"or `#define {name} <value>` or `constexpr int {name} = <value>;` in its C++ or CUDA text",
                 hint=f"add the constant to kernel.py, or take the parameter out of {SPACE_FILE}",
             )

@@ -36,7 +36,7 @@ GPU_COMPILER_ENVIRONMENT = {
 }
 """Environment variables of such guests on a GPU.
 
-They switch Inductor's static launcher off. With it, each process tunes a kernel from the cache anew in two cases: the
+They switch Inductor's static launcher off. With it, each process tunes a kernel from the cache anew in two cases. The
 kernel began with one configuration, or coordinate descent found one of those it began with. A guest then took seconds
 more, and read up to 30 % faster or slower than the next one.
 """

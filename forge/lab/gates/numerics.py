@@ -109,7 +109,7 @@ def _samples(kernel: LoadedKernel, observed: list[Observed]) -> dict[str, list[S
 
 def _refusal(name: str, found: Aggregate) -> Failed:
     message = (
-        f"{name}'s errors are small one by one, but not together; root mean square {found.rms:.3g} of its size "
+        f"{name}'s errors are small one by one, but not together: root mean square {found.rms:.3g} of its size "
         f"(allowed {found.rms_allowed:.3g}), mean to one side {found.bias:.3g} (allowed {found.bias_allowed:.3g})"
     )
     return Failed(

@@ -27,8 +27,8 @@ them, and no drawn size is likely to be one."""
 BESIDE_POWERS = tuple(
     sorted({2**power + beside for power in range(2, 15) for beside in (-1, 0, 1)} - {*EDGES, *MODEL_WIDTHS})
 )
-"""All other powers of two from 4 to 16384, and the sizes beside them: a vector, a warp or a block and one element
-more or less. Other axes are short there."""
+"""All other powers of two from 4 to 16384, and the sizes beside them. These are a vector, a warp or a block, and one
+element more or less. Other axes are short there."""
 INTERPRETED_WIDTHS, INTERPRETED_ROWS = 4, 2
 """Numbers of widths of each of these two lists, and of numbers of rows beside powers of two, that an interpreter is
 asked. They are drawn at random, since an interpreter takes long."""

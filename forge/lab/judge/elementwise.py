@@ -1,7 +1,7 @@
 """Judges floats against the oracle: each element must be within its bound.
 
-The bound is roughly `max(m x the baseline's own error in the row, by S; r u_out |y*| + c u_acc (sqrt(n) + 8) S)`;
-docs/numerics.md derives it. Acceptance is written positively, so a NaN anywhere is a refusal.
+The bound is roughly `max(m x the baseline's own error in the row, by S; r u_out |y*| + c u_acc (sqrt(n) + 8) S)`.
+It is derived in docs/numerics.md. Acceptance is written positively, so a NaN anywhere is a refusal.
 """
 
 from __future__ import annotations

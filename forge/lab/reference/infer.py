@@ -230,7 +230,7 @@ class _Inference:
         """Ask the same question again. This is repeated at the end, after other calls."""
         if not all(map(same, right, self._answer(case))):
             raise self._refused(
-                "it isn't deterministic: two calls with the same operands differ; it remembers earlier calls, or "
+                "it isn't deterministic: two calls with the same operands differ. It remembers earlier calls, or "
                 "draws random numbers (a dropout, in a module that isn't in evaluation mode)"
             )
 
@@ -268,7 +268,7 @@ class _Inference:
                 worst[place] = max(worst[place], relative_error(got, value, dtype=self._contract.dtype))
         if max(worst) > MOST_ERROR:
             raise self._refused(
-                f"in fp64 it gives another answer, {max(worst):.2g} of its size away; it draws random numbers under "
+                f"in fp64 it gives another answer, {max(worst):.2g} of its size away. It draws random numbers under "
                 "a seed of its own, remembers earlier calls, or loses its result to rounding"
             )
         least = least_error(self._contract)

@@ -47,7 +47,7 @@ def compared(
         return ratio, None
     message = (
         f"the host's clock says {slope_ns:.0f} ns a replay, {ratio:.3f} times what the device's events say; "
-        f"allowed {1 - allowed:.2f} to {1 + allowed:.2f} and {BETWEEN_REPLAYS_NS} ns; by events a window "
+        f"allowed {1 - allowed:.2f} to {1 + allowed:.2f} and {BETWEEN_REPLAYS_NS} ns. By events a window "
         f"took {window_ns:.0f} ns, and writing back what it left {cached_write_ns:.0f} ns"
     )
     reason = Reason(code="CLOCK_DISAGREES", message=message)

@@ -23,8 +23,8 @@ def connect_to_read(path: Path, *, timeout_s: float) -> sqlite3.Connection:
         log = path.resolve().with_name(f"{path.resolve().name}-wal")
         if log.exists() and log.stat().st_size > 0:
             raise EnvironmentUnfit(
-                f"{str(path)!r}: {log.name} beside it holds events that can't be read where nothing can be written; "
-                "expected a ledger at rest, or a folder with room that you may write to; make room, copy both files "
+                f"{str(path)!r}: {log.name} beside it holds events that can't be read where nothing can be written: "
+                "expected a ledger at rest, or a folder with room that you may write to. Make room, copy both files "
                 "to such a folder, or make a backup where the ledger is written",
                 hint="forge ledger backup --help",
             )

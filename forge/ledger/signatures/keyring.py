@@ -99,9 +99,9 @@ class Keyring:
         path = self._key_path(public)
         if not path.is_file():
             raise UsageError(
-                f"the private key to {verifier_key(self.name, public)} isn't in {str(self.folder)!r}; get it from "
+                f"the private key to {verifier_key(self.name, public)} isn't in {str(self.folder)!r}. Get it from "
                 "its holder (forge ledger key export, then import), or let a new key sign from here on (forge ledger "
-                "checkpoint --new-key); no key vouches for that one",
+                "checkpoint --new-key). No key vouches for that one",
                 hint="forge ledger key import --help",
             )
         with storage_errors(path):

@@ -210,7 +210,7 @@ def _require_signed(
     if wanted is not None and wanted not in map(str, keys[vouched:]):
         raise refused(
             bundle,
-            f"it is signed by {keys[-1]}; the key that is trusted here, {wanted}, doesn't vouch for that one; if you "
+            f"it is signed by {keys[-1]}: the key that is trusted here, {wanted}, doesn't vouch for that one. If you "
             "know that the ledger's key was replaced, name the new one with --key",
         )
 
