@@ -1,14 +1,18 @@
-"""Writes what `forge/cli` reads instead of the code: what a shell may complete, and the catalogue's operations."""
+"""Writes what `forge/cli` reads instead of the code: what a shell may complete, the operations and the skills."""
 
 import inspect
 import json
 import typing
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
+import forge
 from forge.cli import command_tree
 from forge.cli.lists import KERNEL_COLUMNS, RUN_COLUMNS, TASK_COLUMNS
 from forge.cli.operation import described
+from forge.cli.skill import described_skill
+from forge.domain.digest import sha256
 from forge.domain.verdict import REASON_CODES
 from forge.languages import LANGUAGES
 from forge.operations import OPERATIONS
@@ -17,6 +21,7 @@ from forge.platforms import PROCESSORS
 from forge.projections.runs import Stage
 from forge.projections.standing import Status
 
+PACKAGE = Path(forge.__file__).parent
 COLUMNS = {"run list": RUN_COLUMNS, "task list": TASK_COLUMNS, "kernel list": KERNEL_COLUMNS}
 KINDS = {
     **dict.fromkeys(("run", "a", "b", "runs"), "run"),
@@ -62,6 +67,14 @@ def table() -> str:
 def operations() -> str:
     """Return what is known of each operation of the catalogue, as `forge op show --json` prints it."""
     return json.dumps([described(one) for one in OPERATIONS.values()], indent=1, ensure_ascii=False) + "\n"
+
+
+def skills() -> str:
+    """Return what `forge skill list --json` prints of each skill that ships, with the place of its file."""
+    files = (*PACKAGE.glob("skills/*.md"), *PACKAGE.glob("languages/*/playbook.md"))
+    places = {sha256(file.read_bytes()): file.relative_to(PACKAGE).as_posix() for file in files}
+    listed = [{**described_skill(one), "file": places[one.sha256]} for one in embedded_skills()]
+    return json.dumps(listed, indent=1, ensure_ascii=False) + "\n"
 
 
 def _walk(command: Any, path: str) -> Iterator[tuple[str, Any]]:  # Any: Typer's command classes are private

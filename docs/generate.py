@@ -62,6 +62,8 @@ COMPLETIONS = "../../forge/cli/completions.json"
 """Place of what a shell completes, beside the code that reads it."""
 OPERATION_DOCUMENTS = "../../forge/cli/operations.json"
 """Place of the catalogue's operations, beside the code that reads them."""
+SKILL_DOCUMENTS = "../../forge/cli/skills.json"
+"""Place of what is listed of the skills that ship, beside the code that reads it."""
 NOTE = "<!-- Written by docs/generate.py from the code. Edit the code, then run `make docs`. -->"
 NOUNS = (
     *(authoring, budget, candidate, digest, environment, evidence, experiment, kernel_domain, policy, session),
@@ -107,6 +109,7 @@ def pages() -> dict[str, str]:
         "feedback.schema.json": _feedback_schema(),
         COMPLETIONS: completions.table(),
         OPERATION_DOCUMENTS: completions.operations(),
+        SKILL_DOCUMENTS: completions.skills(),
     }
 
 

@@ -58,6 +58,10 @@ def _answered_quickly(arguments: list[str]) -> bool:
         from forge.cli.quick_operations import quick_operation
 
         return quick_operation(arguments[1:])
+    if arguments[:1] == ["skill"]:
+        from forge.cli.quick_skills import quick_skill
+
+        return quick_skill(arguments[1:])
     if arguments[1:2] in (["list"], ["show"], ["log"]):
         from forge.cli.quick_lists import quick_list
 

@@ -82,10 +82,7 @@ def _command(arguments: Sequence[str]) -> tuple[Command, Sequence[str]]:
 
 def _wanted(command: Command) -> list[Wanted]:
     """Return the parameters of a command, all of which can be read here."""
-    wanted = [_parameter(one) for one in get_params_from_function(command).values()]
-    if any(one.is_repeated and isinstance(one.info, ArgumentInfo) for one in wanted):
-        raise NotPlain
-    return wanted
+    return [_parameter(one) for one in get_params_from_function(command).values()]
 
 
 def _parameter(found: ParamMeta) -> Wanted:
@@ -107,7 +104,7 @@ def _read(wanted: Sequence[Wanted], arguments: Sequence[str]) -> dict[str, Any]:
     while rest:
         word = rest.pop(0)
         option, equals, text = word.partition("=") if word.startswith("-") else (None, "", word)
-        one = _next(places) if option is None else options.get(option)
+        one = _place(places) if option is None else options.get(option)
         if one is None or one.info.callback is not None:
             raise NotPlain
         if option is not None and one.kind is not bool and not equals:
@@ -119,6 +116,14 @@ def _read(wanted: Sequence[Wanted], arguments: Sequence[str]) -> dict[str, Any]:
             raise NotPlain
         given[one.name] = value
     return {one.name: given[one.name] if one.name in given else _default(one) for one in wanted}
+
+
+def _place(places: "list[Wanted]") -> Wanted:
+    """Return the parameter of the next argument; a repeated one takes all that are left."""
+    if places and places[0].is_repeated:
+        return places[0]
+    found: Wanted = _next(places)
+    return found
 
 
 def _next(rest: "list[Any]") -> Any:

@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forge.cli.options import Json
-from forge.cli.output import emit_json, emit_table, emit_text, say
+from forge.cli.output import emit_json, emit_table, say
+from forge.cli.skill_tables import show_skill as show_document
+from forge.cli.skill_tables import show_skills
 
 if TYPE_CHECKING:
     from forge.pipeline.skills import Skill
@@ -27,12 +29,7 @@ def list_skills(packages: Packages = HERE, as_json: Json = False) -> None:
     """
     from forge.pipeline.skill_package import every_skill
 
-    skills = every_skill(packages)
-    if as_json:
-        emit_json([_described(one) for one in skills])
-        return
-    rows = [(one.id, one.front.category, ", ".join(one.front.language), one.front.summary) for one in skills]
-    emit_table("Skills", ("skill", "category", "languages", "what it is about"), rows)
+    show_skills([described_skill(one) for one in every_skill(packages)], as_json=as_json)
 
 
 @app.command("show")
@@ -47,10 +44,7 @@ def show_skill(
     from forge.pipeline.skills import find_skill
 
     found = find_skill(every_skill(packages), skill)
-    if as_json:
-        emit_json({**_described(found), "text": found.text})
-    else:
-        emit_text(found.text)
+    show_document(described_skill(found), found.text, as_json=as_json)
 
 
 @app.command("search")
@@ -72,7 +66,7 @@ def search_skills(
     skills = every_skill(packages)
     hits = search([one for one in skills if wanted is None or wanted & set(one.front.language)], words_of(query))
     if as_json:
-        emit_json([{**_described(hit.skill), "score": hit.score, "matched": list(hit.matched)} for hit in hits])
+        emit_json([{**described_skill(hit.skill), "score": hit.score, "matched": list(hit.matched)} for hit in hits])
         return
     rows = [(hit.skill.id, hit.shown_score, ", ".join(hit.matched), hit.skill.front.summary) for hit in hits]
     emit_table("Skills", ("skill", "score", "matches", "what it is about"), rows)
@@ -80,6 +74,6 @@ def search_skills(
         say(f"{NO_EVIDENCE}: most skills have these words, so they rank none first; ask with rarer words")
 
 
-def _described(skill: "Skill") -> dict[str, object]:
+def described_skill(skill: "Skill") -> dict[str, object]:
     """Return a skill without its text."""
     return {**skill.front.model_dump(mode="json"), "provider": skill.provider, "sha256": skill.sha256}

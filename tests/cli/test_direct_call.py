@@ -73,6 +73,7 @@ def test_what_is_called_directly_is_what_the_parser_gives(words: tuple[str, ...]
     [
         *("explain COMPILE_ERROR", "skill list --json", "skill search row --language triton", "notes softmax"),
         *("audit stale --days 30 --current ledger", "audit roofline --gpu=h200", "plan last", "doctor"),
+        *("audit fast-p", "audit fast-p 1 1.5", "check a.py b.py --dtype fp16", "pipeline last a b --resume"),
         *("recommend --model a --model b --gpu h200 --max-ttft-ms 200.5 --limit 3", "kernel claims abc"),
     ],
 )

@@ -13,8 +13,11 @@ from forge.app.known_tasks import all_tasks
 from forge.app.runs import run_summary
 from forge.app.workspace import Workspace
 from forge.cli.quick_lists import quick_list
+from forge.cli.quick_skills import quick_skill
+from forge.cli.tree import tree_of
 from forge.domain.verdict import Reason
 from forge.events import CandidateRejected
+from forge.pipeline.skills import embedded_skills
 from tests.app.prepared import benchmarked_run, concluded, rejected_run, samples, submitted, verified_run
 from tests.app.test_tokens import granted
 from tests.cli.asking import ask, copied
@@ -51,8 +54,6 @@ def whole(home: Path, *arguments: str) -> str:
     """What the whole command prints."""
     import contextlib
     import io
-
-    from forge.cli.tree import tree_of
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), contextlib.redirect_stderr(io.StringIO()):
@@ -339,6 +340,38 @@ def test_a_quick_answer_loads_neither_the_models_nor_a_parser(shipped: Path, arg
     assert done.stdout.splitlines()[-1] == "[]"
 
 
+SKILLS = [("list",), ("list", "--json"), *(("show", one.id) for one in embedded_skills())]
+
+
+@pytest.mark.parametrize("arguments", [*SKILLS, ("show", "op.softmax", "--json")], ids=" ".join)
+def test_a_skill_is_told_alike(
+    arguments: Sequence[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert quick_skill(arguments)
+    found = capsys.readouterr().out
+    tree_of("skill")(["skill", *arguments], standalone_mode=False)
+    assert found == capsys.readouterr().out
+
+
+def test_other_skills_and_mistakes_are_left_to_the_whole_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for arguments in (("show", "op.none"), ("list", "--json", "--json"), ("list", "--packages", "."), ("show",), ()):
+        assert not quick_skill(arguments)
+    changed = tmp_path / "forge"
+    (changed / "skills").mkdir(parents=True)
+    (changed / "skills" / "op.softmax.md").write_text("+++\n+++\nother words\n")
+    with monkeypatch.context() as patched:
+        patched.setattr("forge.cli.quick_skills.PACKAGE", changed)
+        assert not quick_skill(("show", "op.softmax"))
+        assert not quick_skill(("show", "op.rope"))
+    (tmp_path / "node_modules").mkdir()
+    assert not quick_skill(("list",))
+    assert capsys.readouterr().out == ""
+
+
 @pytest.mark.parametrize(
     "arguments", [("list",), ("list", "--json"), ("show", "rmsnorm"), ("show", "rope", "--json")]
 )
@@ -347,7 +380,6 @@ def test_an_operation_is_told_alike(empty: Path, arguments: Sequence[str], monke
     import io
 
     from forge.cli.quick_operations import quick_operation
-    from forge.cli.tree import tree_of
 
     ask("run", "list", "--home", empty)
     monkeypatch.setenv("FORGE_HOME", str(empty))

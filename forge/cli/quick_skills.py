@@ -1,0 +1,50 @@
+"""Answers `skill list` and `skill show` of the skills that ship, from a file that `docs/generate.py` writes.
+
+Where the user installed a package of skills, or a skill's file isn't the one that was listed, the whole command
+answers.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+DOCUMENTS = Path(__file__).with_name("skills.json")
+PACKAGE = Path(__file__).parent.parent
+MODULES = Path("node_modules")
+"""Folder in which a package of skills may lie; only the whole command reads it."""
+JSON, FENCE = "--json", "+++\n"
+
+
+def quick_skill(arguments: Sequence[str]) -> bool:
+    """Print the answer to the arguments of `forge skill`; return False if the whole command must answer."""
+    plain = [word for word in arguments if word != JSON]
+    if len(arguments) - len(plain) > 1 or any(word.startswith("-") for word in plain) or MODULES.exists():
+        return False
+    documents: list[dict[str, Any]] = json.loads(DOCUMENTS.read_bytes())  # Any: JSON documents
+    files = {one["id"]: one.pop("file") for one in documents}
+    if plain == ["list"]:
+        from forge.cli.skill_tables import show_skills
+
+        show_skills(documents, as_json=JSON in arguments)
+        return True
+    found = [one for one in documents if plain == ["show", one["id"]]]
+    text = _text(found[0], files) if found else None
+    if text is None:
+        return False
+    from forge.cli.skill_tables import show_skill
+
+    show_skill(found[0], text, as_json=JSON in arguments)
+    return True
+
+
+def _text(document: dict[str, Any], files: dict[str, str]) -> str | None:
+    """Return a skill's text without its front matter; None if its file isn't the one that was listed."""
+    try:
+        content = (PACKAGE / files[document["id"]]).read_bytes()
+    except OSError:
+        return None
+    if hashlib.sha256(content).hexdigest() != document["sha256"]:
+        return None
+    return content.decode().split(FENCE, 2)[2].lstrip("\n")
