@@ -24,6 +24,7 @@ from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.sources.screen import examine_sources
+from forge.lab.torch_beside import import_torch_beside
 from forge.sandbox.build import Built
 from forge.sandbox.reply import ArtifactFile
 
@@ -151,6 +152,7 @@ def _build(job: Job, record: _Record, progress: Progress) -> Failed | None:
 
 
 def _verify(job: Job, record: _Record, progress: Progress) -> Failed | None:
+    import_torch_beside()
     separate = _SeparateQuestions(job, record.artifact, progress)
     with ThreadPoolExecutor(len(separate.questions)) as pool:
         return _through_gates(job, record, progress, start_others=lambda: separate.begin(pool)) or separate.take(

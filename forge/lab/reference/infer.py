@@ -31,6 +31,7 @@ from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
 from forge.lab.reference.trial import tried
+from forge.lab.torch_beside import import_torch_beside
 from forge.operations.operation import Operation
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
@@ -86,6 +87,7 @@ def infer(
     """
     keep_freed_memory()
     progress("running it in a sandbox")
+    import_torch_beside()
     description = describe(question, seed=SEED, policy=policy, isolation=isolation, threads=processors())
     contract = contract_of(question, description, seed=SEED)
     require_places(question, contract)
