@@ -20,7 +20,6 @@ from forge.domain.candidate import REQUIRED_FILES, Metadata
 from forge.domain.device import Device
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit
-from forge.executor.local import isolation
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -36,6 +35,7 @@ from forge.lab.timing.graph_replay import WARM_UP_WINDOWS
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.platforms.cuda import gpu_facts
+from forge.sandbox.isolation_here import isolation
 from forge.sandbox.launch import Bind
 from forge.sandbox.plans import Captured
 from forge.sandbox.session import GuestFunction, Window

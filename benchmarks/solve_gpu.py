@@ -32,11 +32,11 @@ from forge.app.solve.taking_apart import TakenApart, take_apart
 from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest
-from forge.executor.local import isolation
 from forge.lab.parts.compose import PartKernel
 from forge.lab.parts.groups import Part
 from forge.pipeline.create import TaskRequest
 from forge.pipeline.starter import starter_files
+from forge.sandbox.isolation_here import isolation
 
 KERNELS = Path(__file__).with_name("module_parts")
 """Folder with the kernels' texts."""

@@ -21,11 +21,11 @@ def examine_once(name: str) -> dict[str, float]:
     """Judge one example; seconds for each step of it."""
     from forge.domain.candidate import REQUIRED_FILES, Metadata
     from forge.domain.policy import Policy
-    from forge.executor.local import isolation
     from forge.lab.examine import examine
     from forge.lab.job import Job
     from forge.languages import find_language
     from forge.operations import find_operation
+    from forge.sandbox.isolation_here import isolation
 
     files = {file: (ROOT / "examples" / name / file).read_bytes() for file in REQUIRED_FILES}
     metadata = Metadata.model_validate(json.loads(files["metadata.json"]))

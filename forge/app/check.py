@@ -24,10 +24,11 @@ from forge.domain.target import Target
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.domain.verdict import Accepted
 from forge.errors import EnvironmentUnfit
-from forge.executor.local import LocalExecutor, isolation, require_lab
+from forge.executor.local import LocalExecutor
 from forge.lab.examine import Examination
 from forge.lab.job import Job, Progress
 from forge.lab.log_excerpt import LogExcerpt, excerpt
+from forge.lab.packages import require_lab
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
@@ -41,6 +42,7 @@ from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, requi
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.platforms import PROCESSORS
 from forge.platforms.capture import capture_environment
+from forge.sandbox.isolation_here import isolation
 
 STANDS_FOR_A_GPU = "h200"
 """Target of a kernel for GPUs if no GPU is here and none is named: the one for which most kernels are recorded."""

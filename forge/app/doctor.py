@@ -8,13 +8,13 @@ from dataclasses import asdict
 from forge import __version__
 from forge.app.chosen_device import chosen_device
 from forge.domain.device import Device
-from forge.executor.local import isolation
 from forge.lab.device.toolkit import has_toolkit
 from forge.languages import LANGUAGES, Language, Need
 from forge.platforms import PLATFORMS
 from forge.platforms.capture import capture_environment
 from forge.platforms.cuda import devices
 from forge.platforms.nvml import sample
+from forge.sandbox.isolation_here import isolation
 from forge.sandbox.isolation_report import ladder
 
 SQLITE_FIXED = (3, 51, 3)

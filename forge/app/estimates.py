@@ -8,9 +8,9 @@ from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder
 from forge.events import SpeedupEstimated
 from forge.events.estimate import AgainstBaseline
-from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
+from forge.lab.packages import require_lab
 from forge.pipeline.estimate import Estimate, Estimated, estimate
 from forge.pipeline.job import RecordedCandidate
 from forge.projections.runs import RunState

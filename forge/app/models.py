@@ -27,12 +27,13 @@ from forge.domain.policy import Policy
 from forge.domain.task import Name
 from forge.errors import UsageError
 from forge.events import ModelMeasured
-from forge.executor.local import isolation, require_lab
 from forge.lab.model_windows import ModelQuestion, ModelSamples, WindowPlan, measure_model
+from forge.lab.packages import require_lab
 from forge.lab.timing.statistics import interval, pair_ratios, within_band
 from forge.lookup import Evidence, Registry
 from forge.pipeline.promotion_rule import control_band
 from forge.platforms.capture import capture_environment
+from forge.sandbox.isolation_here import isolation
 
 Data = dict[str, object]
 FILE_BYTES = 1 << 20

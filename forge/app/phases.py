@@ -22,9 +22,9 @@ from forge.app.workspace import Workspace
 from forge.domain.digest import digest_of, sha256
 from forge.errors import ConcurrencyConflict
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
-from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
+from forge.lab.packages import require_lab
 from forge.pipeline import benchmark, claims, promote, reused_judgement, verify
 from forge.pipeline import submit as submission
 from forge.pipeline.benchmark import Errored

@@ -11,8 +11,8 @@ from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder, UnknownName
 from forge.executor import ProfilerTool
-from forge.executor.local import require_lab
 from forge.lab.job import Progress
+from forge.lab.packages import require_lab
 from forge.pipeline.job import job_of
 from forge.pipeline.profile import profile
 from forge.projections.runs import RunState

@@ -17,8 +17,8 @@ from forge.domain.target import Target
 from forge.domain.task import Task
 from forge.errors import UsageError, WeakTask
 from forge.executor import Site
-from forge.executor.local import isolation, require_lab
 from forge.lab.job import Progress
+from forge.lab.packages import require_lab
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
@@ -29,6 +29,7 @@ from forge.pipeline.create import RequestedTerms, TaskRequest, device_room_bytes
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.pipeline.reference import create_own
 from forge.pipeline.task_shapes import parse_own_shapes
+from forge.sandbox.isolation_here import isolation
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ import threading
 from contextlib import suppress
 
 from forge.app.site import executor_here
-from forge.executor.local import require_lab
 from forge.executor.remote.answering import serve
 from forge.executor.remote.frames import Frame, packed
+from forge.lab.packages import require_lab
 
 
 def answer_calls() -> None:

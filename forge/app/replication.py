@@ -26,9 +26,9 @@ from forge.domain.replication import (
 from forge.errors import AlreadyDecided, EnvironmentUnfit, UsageError
 from forge.events import BenchmarkRecorded, KernelPromoted, ReplicationRecorded
 from forge.executor import Executor, Site
-from forge.executor.local import require_lab
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
+from forge.lab.packages import require_lab
 from forge.lab.timing.screening import ContenderScreening
 from forge.pipeline import replicate
 from forge.pipeline.beside_contenders import beside_contenders

@@ -6,7 +6,7 @@ from forge.app.known_tasks import find_task
 from forge.app.references import read_source
 from forge.app.workspace import Workspace
 from forge.errors import UsageError
-from forge.executor.local import require_lab
+from forge.lab.packages import require_lab
 from forge.pipeline.starter import starter_files
 
 

@@ -38,8 +38,8 @@ def create_task(workspace: Workspace, request: TaskRequest) -> Opened:
 
     A light install has no tensors to try with. There the task is frozen untried, and the event says so.
     """
-    from forge.executor.local import lab_is_installed  # here: the lab takes longer to import than an answer
     from forge.lab.admission.mutants import admit
+    from forge.lab.packages import lab_is_installed  # here: the lab takes longer to import than an answer
 
     tried = admit if lab_is_installed() else None
     task, outcome = create(request, policy=workspace.policy, rng=workspace.rng, admit=tried)

@@ -13,8 +13,8 @@ from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.events import TrialsScreened
 from forge.events.session import BudgetReserved
-from forge.executor.local import require_lab
 from forge.lab.job import Progress
+from forge.lab.packages import require_lab
 from forge.pipeline.job import screening_job
 from forge.pipeline.sessions.ground import ScreenOutcome
 

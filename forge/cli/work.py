@@ -80,7 +80,7 @@ def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) 
     from forge.app.refusals import recording_refusal
     from forge.app.site import executor_of
     from forge.app.worker import Worker
-    from forge.executor.local import require_lab
+    from forge.lab.packages import require_lab
 
     require_lab()
     with open_workspace(home) as workspace:

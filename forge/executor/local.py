@@ -1,7 +1,6 @@
 """Runs lab jobs on this machine, one measurement at a time."""
 
 import importlib.metadata
-import importlib.util
 import random
 import subprocess
 from collections.abc import Sequence
@@ -11,7 +10,6 @@ from forge import __version__
 from forge.contenders.discovery import ContenderCatalogue, find_contenders
 from forge.domain.authoring import Screen
 from forge.domain.device import Ceilings, Device
-from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
 from forge.domain.verdict import Reason
@@ -29,6 +27,7 @@ from forge.lab.job import Incumbent, Job, Progress, processors
 from forge.lab.judge_version import gates_sha256
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan
+from forge.lab.packages import require_lab
 from forge.lab.profile import machine_code, ncu
 from forge.lab.profile.capture import Counters, capture_counters, read_machine_code
 from forge.lab.profile.operators import count_operators
@@ -42,37 +41,9 @@ from forge.lab.timing.roofline import cpu_ceilings, floor_ns
 from forge.lab.timing.screening import NO_CONTENDERS, SCREENED, ContenderScreening, screen, screened_for
 from forge.lab.timing.slope import SlopeSamples, measure
 from forge.platforms.capture import capture_environment
-from forge.sandbox.capabilities import probe
+from forge.sandbox.isolation_here import isolation
 from forge.sandbox.plans import PLAN_FILE
 from forge.sandbox.reply import ArtifactFile
-
-LAB_PACKAGES = ("torch", "numpy", "hypothesis")
-"""Packages that judging and timing import; the extra `lab` installs them."""
-
-
-def isolation() -> Isolation:
-    """Return the strongest sandbox that this machine can build; it is found by building it."""
-    found = probe()
-    return Isolation(level=found.level, parts=found.parts, missing=found.missing)
-
-
-def require_lab() -> None:
-    """Raise EnvironmentUnfit if packages that judging needs aren't installed."""
-    missing = _missing()
-    if missing:
-        raise EnvironmentUnfit(
-            f"{' and '.join(missing)} can't be imported: judging and timing need the lab",
-            hint="pip install 'tensorpath-forge[lab]'",
-        )
-
-
-def lab_is_installed() -> bool:
-    """Return True if the packages that judging needs are installed."""
-    return not _missing()
-
-
-def _missing() -> list[str]:
-    return [name for name in LAB_PACKAGES if importlib.util.find_spec(name) is None]
 
 
 class LocalExecutor:

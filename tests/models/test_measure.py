@@ -11,11 +11,11 @@ from forge.app.predicted_gain import FunctionShare, predicted_speedup
 from forge.domain.model_measurement import ModelWorkload, parse_mode, parse_workload
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit, UnknownName, UsageError
-from forge.executor.local import isolation
 from forge.guest.load import load_module
 from forge.lab.model_windows import ModelQuestion, ModelSamples, WindowPlan, measure_model
 from forge.lookup import Evidence, Registry
 from forge.operations import find_operation
+from forge.sandbox.isolation_here import isolation
 from tests.adopt.making import cpp_kernel, publish
 
 SOURCE = Path(__file__).with_name("small_transformer.py").read_bytes()

@@ -26,7 +26,7 @@ from forge.domain.budget import Price
 from forge.domain.feedback import Metric
 from forge.domain.misfit import misfit
 from forge.errors import UsageError
-from forge.executor.local import require_lab
+from forge.lab.packages import require_lab
 from forge.pipeline.starter import starter_files
 from forge.platforms.packs import find_pack
 from forge.projections.runs import RunState

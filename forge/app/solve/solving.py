@@ -14,9 +14,9 @@ from forge.domain.digest import Digest
 from forge.domain.verdict import Accepted
 from forge.errors import UsageError
 from forge.events.module import ModuleComposed, ModulePart, ModuleRouted, Route
-from forge.executor.local import isolation
 from forge.lab.job import Progress
 from forge.pipeline.create import TaskRequest
+from forge.sandbox.isolation_here import isolation
 
 
 @dataclass

@@ -1,9 +1,9 @@
 """A lower precision that is right where thousands of errors cancel is refused where a few terms are summed."""
 
-from forge.executor.local import isolation
 from forge.lab.reference import infer
 from forge.lab.reference.answers import Answers
 from forge.lab.reference.precision import FEW_TERMS, with_precision
+from forge.sandbox.isolation_here import isolation
 from tests.lab.reference.references import POLICY, ask
 
 LOWER = "output: one precision lower"
