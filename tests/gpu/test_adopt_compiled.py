@@ -74,12 +74,36 @@ def test_a_compiled_program_runs_the_source_that_the_compiler_saw(tmp_path, kern
         assert within_bound(kernel, arguments, found, call(kernel, arguments)) is None
 
 
+PLAIN_PACKAGE = """
+import sys, torch
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2 + 1
+x = torch.ones(8, 8, device="cuda")
+with torch.no_grad():
+    exported = torch.export.export(Model(), (x,))
+    path = torch._inductor.aoti_compile_and_package(exported, package_path=sys.argv[1])
+assert bool((torch._inductor.aoti_load_package(path)(x) == 3).all())
+"""
+"""Packages a model without any of our operations, and runs it."""
+
+
+@pytest.fixture(scope="module")
+def loads_packages(tmp_path_factory):
+    """Skip where torch can't load its own package: torch 2.11 crashed there on an H100, whatever the model."""
+    path = tmp_path_factory.mktemp("plain") / "model.pt2"
+    ran = subprocess.run([sys.executable, "-c", PLAIN_PACKAGE, path], check=False, capture_output=True, text=True)
+    if ran.returncode:
+        pytest.skip(f"torch {torch.__version__} can't load its own package of a plain model: status {ran.returncode}")
+
+
 def packaged(path: Path, *given: torch.Tensor) -> str:
     with torch.no_grad():
         exported = torch.export.export(Model(), given)
         return torch._inductor.aoti_compile_and_package(exported, package_path=str(path / "model.pt2"))
 
 
+@pytest.mark.usefixtures("loads_packages")
 def test_a_package_takes_plan_source_and_fallback_in_a_process_that_adopted(tmp_path):
     with opened(tmp_path, RMSNORM, strict=False) as ops:
         x, weight, _ = operands(RMSNORM)
@@ -90,6 +114,7 @@ def test_a_package_takes_plan_source_and_fallback_in_a_process_that_adopted(tmp_
         assert {one["backend"] for one in ops.report().lines} == {"plan", "source", "fallback"}
 
 
+@pytest.mark.usefixtures("loads_packages")
 def test_a_package_with_the_source_compiled_in_runs_in_a_process_that_adopted_nothing(tmp_path):
     with opened(tmp_path, RMSNORM, mode="transparent") as ops:
         x, weight, _ = operands(RMSNORM)
