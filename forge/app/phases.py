@@ -15,7 +15,7 @@ from forge.app.phase_inputs import (
     judged_before,
 )
 from forge.app.recorded_evidence import captured_environment, further_shapes_of, invalidated, report_of
-from forge.app.runs import GATE, require_state, take_up, task_of
+from forge.app.runs import GATE, finish_phase, require_state, task_of
 from forge.app.site import executor_of
 from forge.app.timing_setups import verified_setup
 from forge.app.workspace import Workspace
@@ -84,7 +84,7 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
     event = outcome.events[0]
     if isinstance(event, CandidateRejected):
-        take_up(workspace, workspace.find_run(run.run_id))
+        finish_phase(workspace, workspace.find_run(run.run_id))
     return event
 
 
@@ -125,16 +125,18 @@ def _record_benchmark(
             _record_claims(workspace, run, evidence, measured.claims, key)
             outcome = conclude_stopped(evidence, measured, verified_seq=run.verified.seq)
         case Measured():
-            return _conclude(workspace, run, evidence, measured, key)
+            return _record_times(workspace, run, evidence, measured, key)
         case _:
             assert_never(measured)
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
-    return _after_benchmark(workspace, run, outcome.events[0])
+    finish_phase(workspace, workspace.find_run(run.run_id))
+    return outcome.events[0]
 
 
-def _conclude(
+def _record_times(
     workspace: Workspace, run: RunState, evidence: RecordedCandidate, measured: Measured, key: str
 ) -> Event:
+    """Record further shapes, baselines and claims, and then the benchmark, which names their events."""
     assert run.verified is not None
     further_seqs: tuple[int, ...] = ()
     if measured.further:
@@ -159,7 +161,8 @@ def _conclude(
         further_seqs=further_seqs,
     )
     workspace.record(outcome, run_id=run.run_id, key=key, causation_id=_cause(run), actor=GATE)
-    return _after_benchmark(workspace, run, outcome.events[0])
+    finish_phase(workspace, workspace.find_run(run.run_id))
+    return outcome.events[0]
 
 
 def _record_claims(
@@ -177,20 +180,14 @@ def _record_claims(
         workspace.append(said, run_id=run.run_id, key=f"{key}:claims")
 
 
-def _after_benchmark(workspace: Workspace, run: RunState, event: Event) -> Event:
-    take_up(workspace, workspace.find_run(run.run_id))
-    return event
-
-
 def promote_candidate(workspace: Workspace, run: RunState) -> KernelPromoted | PromotionDenied:
     """Apply the policy to the recorded evidence, and record the decision."""
     recorded = repeated.decision(run)
     if recorded is not None:
         return recorded
     require_state(run, "benchmarked", phase="promote")
-    event = _decided(workspace, run)
-    while event is None:
-        event = _decided(workspace, run)
+    while (event := _decided(workspace, run)) is None:
+        pass
     # sealing writes promotion.json from the event, so a refused promotion leaves no file
     workspace.seal(run.run_id, "promoted" if isinstance(event, KernelPromoted) else "denied")
     return event

@@ -6,7 +6,7 @@ orphan is a run that can't continue because its folder is gone.
 
 from dataclasses import dataclass
 
-from forge.app.runs import ENDS, take_up
+from forge.app.runs import ENDS, finish_phase
 from forge.app.workspace import Workspace
 from forge.errors import StorageFailed
 from forge.events import RunAborted, RunSealed, RunStarted
@@ -86,7 +86,7 @@ def _close(
         if run.state in ENDS:
             sealed.append(run_id)
             if not dry_run:
-                take_up(workspace, run)
+                finish_phase(workspace, run)
         elif abort_open or _is_orphan(workspace, run):
             aborted.append(run_id)
             if not dry_run:

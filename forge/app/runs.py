@@ -46,7 +46,7 @@ def task_of(run: RunState) -> Task:
     return run.task.event.task
 
 
-def take_up(workspace: Workspace, run: RunState) -> RunState:
+def finish_phase(workspace: Workspace, run: RunState) -> RunState:
     """Finish the work after a phase, also after a kill: claims, the experiment, a seal, a publication."""
     if run.sealed:
         if run.end is not None and workspace.published_seq < run.end.seq:
@@ -79,7 +79,7 @@ def _assess_claims(workspace: Workspace, run: RunState) -> None:
 
 def abort(workspace: Workspace, run: RunState, reason: str) -> None:
     """Close a run without an outcome; a run that has ended is sealed instead, and the call is refused."""
-    run = take_up(workspace, run)
+    run = finish_phase(workspace, run)
     ended = run.end.event if run.end else None
     if isinstance(ended, RunAborted) and ended.reason == reason:
         return

@@ -4,7 +4,7 @@ The ledger is the queue: open work is a fold of it, and a worker takes a run by 
 """
 
 from forge.app.refusals import recording_refusal
-from forge.app.runs import REASON_LIMIT, require_state, take_up, task_of, what_comes_next
+from forge.app.runs import REASON_LIMIT, finish_phase, require_state, task_of, what_comes_next
 from forge.app.workspace import Workspace
 from forge.domain.another_run import IN_ANOTHER_RUN
 from forge.errors import ActorForbidden, PhaseOutOfOrder, UsageError
@@ -29,7 +29,7 @@ def request_work(workspace: Workspace, run: RunState, until: LastPhase) -> Recor
 
 
 def _requested(workspace: Workspace, run: RunState, until: LastPhase) -> Recorded[WorkRequested]:
-    run = take_up(workspace, run)
+    run = finish_phase(workspace, run)
     if run.request is not None and run.request.event.until == until:
         return run.request
     if run.submitted is None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from forge.app import phases
 from forge.app.ended_runs import until_closed
 from forge.app.lost_jobs import lost_job
-from forge.app.runs import run_summary, take_up, task_of
+from forge.app.runs import finish_phase, run_summary, task_of
 from forge.app.work import open_work
 from forge.app.workspace import Workspace
 from forge.domain.environment import GpuFacts
@@ -127,13 +127,13 @@ class Worker:
         A run that is closed meanwhile is let go at once.
         """
         try:
-            run = take_up(workspace, workspace.find_run(run_id))
+            run = finish_phase(workspace, workspace.find_run(run_id))
             with suppress(CalledOff), until_closed(workspace, run_id):
                 while run.request is not None and run.request.seq not in self._refused:
                     _step(workspace, run, self.progress(run_id))
                     if run.state == "verified":  # it was timed beside its baselines
                         self._compiled.add(_baselines_of(run))
-                    run = take_up(workspace, workspace.find_run(run_id))
+                    run = finish_phase(workspace, workspace.find_run(run_id))
             run = workspace.find_run(run_id)
         except ForgeError as error:
             self._refused.add(request_seq)

@@ -64,7 +64,7 @@ def verify_answer(workspace: "Workspace", run: str, *, again: bool) -> Answer:
     from forge.app.phase_answer import phase_answer
     from forge.lab.gates import GATES
 
-    state = runs.take_up(workspace, workspace.find_run(run))
+    state = runs.finish_phase(workspace, workspace.find_run(run))
     with _timed_phase(workspace, state, "verify", [gate.name for gate in GATES]) as (progress, ended):
         with _told_if_recorded(workspace, "verify"):
             event = phases.verify_candidate(workspace, state, progress=progress, again=again)
@@ -92,7 +92,7 @@ def bench_answer(workspace: "Workspace", run: str) -> Answer:
     from forge.app import phases, runs
     from forge.app.phase_answer import phase_answer
 
-    state = runs.take_up(workspace, workspace.find_run(run))
+    state = runs.finish_phase(workspace, workspace.find_run(run))
     with _timed_phase(workspace, state, "bench", ()) as (progress, ended):
         with _told_if_recorded(workspace, "bench"):
             event = phases.bench(workspace, state, progress=progress)
@@ -104,7 +104,7 @@ def promote_answer(workspace: "Workspace", run: str) -> Answer:
     from forge.app import phases, runs
     from forge.app.phase_answer import phase_answer
 
-    state = runs.take_up(workspace, workspace.find_run(run))
+    state = runs.finish_phase(workspace, workspace.find_run(run))
     with _told_if_recorded(workspace, "promote"):
         event = phases.promote_candidate(workspace, state)
     answer = phase_answer(event, workspace=workspace)

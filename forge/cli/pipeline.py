@@ -177,7 +177,7 @@ class _Pipeline:
         from forge.app.folder_runs import recorded_phases
         from forge.app.phase_answer import phase_answer
 
-        run = runs.take_up(self.workspace, self.workspace.find_run(chosen.run_id))
+        run = runs.finish_phase(self.workspace, self.workspace.find_run(chosen.run_id))
         return {name: phase_answer(event, workspace=self.workspace) for name, event in recorded_phases(run).items()}
 
     def _asked(self, chosen: "FolderRun") -> dict[str, Answer]:

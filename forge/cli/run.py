@@ -73,10 +73,10 @@ def show(
     Example: forge run show last --log
     """
     from forge.app.author_log import run_log
-    from forge.app.runs import run_summary, take_up
+    from forge.app.runs import finish_phase, run_summary
 
     with open_workspace(home) as workspace:
-        state = take_up(workspace, workspace.find_run(run))
+        state = finish_phase(workspace, workspace.find_run(run))
         said: dict[str, Any] = run_log(workspace, state)  # Any: a JSON document
         summary = run_summary(state)
     if as_json:
@@ -121,10 +121,10 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
     Example: forge run check last
     """
     from forge.app.run_files import check_run
-    from forge.app.runs import take_up
+    from forge.app.runs import finish_phase
 
     with open_workspace(home) as workspace:
-        state = take_up(workspace, workspace.find_run(run))
+        state = finish_phase(workspace, workspace.find_run(run))
         problems = check_run(workspace.runs_root, state)
     if as_json:
         emit_json({"run_id": state.run_id, "ok": not problems, "problems": problems})

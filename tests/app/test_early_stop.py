@@ -12,7 +12,7 @@ import pytest
 from forge.app.benchmark_answer import timed
 from forge.app.phases import promote_candidate
 from forge.app.run_files import check_run
-from forge.app.runs import GATE, take_up
+from forge.app.runs import GATE, finish_phase
 from forge.app.workspace import Workspace
 from forge.domain.policy import Policy
 from forge.errors import PhaseOutOfOrder
@@ -88,7 +88,7 @@ def home(tmp_path_factory: pytest.TempPathFactory, open_workspace: Path) -> Path
         workspace.append(said, run_id=run_id, key="claims")
         outcome = conclude_stopped(evidence, found, verified_seq=run.verified.seq)
         workspace.record(outcome, run_id=run_id, key=f"bench:{run_id}:1", actor=GATE)
-        take_up(workspace, workspace.find_run(run_id))
+        finish_phase(workspace, workspace.find_run(run_id))
     return home
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forge.app import lesson
-from forge.app.runs import GATE, take_up
+from forge.app.runs import GATE, finish_phase
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, sha256
 from forge.domain.protocol import SLOPE
@@ -25,7 +25,7 @@ def closed(home: Path) -> list[ExperimentClosed]:
 
 def take_up_again(home: Path, run_id: str) -> None:
     with Workspace.open(home) as workspace:
-        take_up(workspace, workspace.find_run(run_id))
+        finish_phase(workspace, workspace.find_run(run_id))
 
 
 def task_of_last(home: Path) -> str:
@@ -68,7 +68,7 @@ def test_a_parent_counts_where_the_same_clock_timed_it(
     with Workspace.open(home) as workspace:
         verified(workspace, run_id)
         benchmarked(workspace, run_id)
-        take_up(workspace, workspace.find_run(run_id))
+        finish_phase(workspace, workspace.find_run(run_id))
     (event,) = (one for one in closed(home) if one.run_id == run_id)
     assert event.conclusion.against == against
 

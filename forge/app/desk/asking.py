@@ -13,7 +13,7 @@ from forge.app.desk.waiting import require_room
 from forge.app.known_tasks import find_task
 from forge.app.phase_answer import phase_answer
 from forge.app.recovery import recover
-from forge.app.runs import abort, take_up
+from forge.app.runs import abort, finish_phase
 from forge.app.tasks import open_run
 from forge.app.tokens import Caller
 from forge.app.work import LastPhase, request_work, withdraw_work
@@ -103,7 +103,7 @@ def ask_for_work(workspace: Workspace, caller: Caller, name: str, until: LastPha
     require_own(caller, run)
     if run.request is None:
         require_room(workspace, caller)
-    run = take_up(_as_server(workspace), run)
+    run = finish_phase(_as_server(workspace), run)
     recorded = request_work(workspace, run, until)
     return {"run_id": run.run_id, "until": until, "seq": recorded.seq, "requested_by": recorded.actor}
 

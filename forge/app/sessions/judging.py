@@ -11,7 +11,7 @@ import orjson
 
 from forge.app import phases
 from forge.app.recorded_evidence import report_of
-from forge.app.runs import abort, next_of, take_up
+from forge.app.runs import abort, finish_phase, next_of
 from forge.app.sessions.told import feedback_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged
@@ -64,7 +64,7 @@ def judge(
 
 def judging_of(workspace: Workspace, run_id: str, draft: Draft, *, device_ns: int, unfit: str) -> Judging:
     """Return what came of a draft whose phases have ended; `unfit` says why the machine couldn't run them."""
-    run = take_up(workspace, workspace.find_run(run_id))
+    run = finish_phase(workspace, workspace.find_run(run_id))
     if run.submitted is None and run.rejection is not None and run.state != "aborted":
         abort(workspace, run, "its candidate was refused at submission")
     timed, report = timing_of(run), report_of_rejection(workspace, run)
@@ -94,7 +94,7 @@ def _through_phases(workspace: Workspace, run_id: str, progress: Progress, repea
     """Run phases until the run ends or can't be decided; return the nanoseconds that they took."""
     began, phases_left = time.monotonic_ns(), PhasesLeft(repeats)
     while True:
-        run = take_up(workspace, workspace.find_run(run_id))
+        run = finish_phase(workspace, workspace.find_run(run_id))
         match phases_left.take(next_phase(run)):
             case "verify":
                 phases.verify_candidate(workspace, run, progress=progress)

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable
 
-from forge.app.runs import ENDS, abort, take_up
+from forge.app.runs import ENDS, abort, finish_phase
 from forge.app.sessions.judging import Judging, hand_in, judging_of, next_phase
 from forge.app.work import request_work, withdraw_work
 from forge.app.workspace import Workspace
@@ -24,7 +24,7 @@ def hand_over(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -
         if not is_ours:  # a worker has it
             return True
         hand_in(workspace, run_id, draft, author=author)
-        run = take_up(workspace, workspace.find_run(run_id))
+        run = finish_phase(workspace, workspace.find_run(run_id))
         if next_phase(run) is None:
             return False
         request_work(workspace, run, "promote")
