@@ -17,9 +17,9 @@ TWICE = {
 OFTEN = 5
 """Number of class names from which on a word in them belongs to Forge's own language."""
 PLAIN = {
-    "accepted", "captured", "check", "checked", "closed", "declared", "described", "error", "failed", "file", "found",
-    "judged", "measured", "named", "no", "not", "of", "opened", "options", "published", "recorded", "refused",
-    "request", "requested", "result", "source", "state", "stored", "submitted", "text", "time", "under",
+    "accepted", "asked", "captured", "check", "checked", "closed", "declared", "described", "error", "failed",
+    "file", "found", "judged", "measured", "named", "no", "not", "of", "opened", "options", "published", "recorded",
+    "refused", "request", "requested", "result", "source", "state", "stored", "submitted", "text", "time", "under",
 }  # fmt: skip
 """Words that mean in a class name what they mean in any English text about programs."""
 

@@ -89,7 +89,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 @dataclasses.dataclass(frozen=True)
-class _Question:
+class _KnownQuestion:
     """A case that was asked, and the first answer to it, which was right."""
 
     case: Case
@@ -102,7 +102,7 @@ class _Series:
     def __init__(self, kernel: LoadedKernel, shape: Mapping[str, int]) -> None:
         self.made, self.new = 0, 0
         self._kernel, self._shape = kernel, shape
-        self._questions: deque[_Question] = deque(maxlen=REPEATABLE)
+        self._questions: deque[_KnownQuestion] = deque(maxlen=REPEATABLE)
         self._call_s = self._reading_s = self._question_s = math.inf
         """Seconds of the candidate and of the host a call, and of the host and the reference's guests a new question.
         Each is that of the quickest release so far."""
@@ -151,7 +151,7 @@ class _Series:
         self._reading_s = min(self._reading_s, (read_s - drawn_s) / calls)
         if known is None:
             self._question_s = min(self._question_s, drawn_s - started_s + ended_s - read_s)
-            self._questions.append(_Question(case, tuple(output[0].clone() for output in answers.outputs)))
+            self._questions.append(_KnownQuestion(case, tuple(output[0].clone() for output in answers.outputs)))
             kernel.answered.keep(self._questions[-1].answer)
         return None
 
