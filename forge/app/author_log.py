@@ -16,6 +16,7 @@ REPORTS = {
     BenchmarkRecorded: "benchmark_report.json",
 }
 """Event class -> name of its report in the run's folder."""
+KERNEL = "kernel.py"
 OPEN_GATES = frozenset({"sources", "build", "load", "own_tests"})
 """Gates whose guests are never asked at held-out shapes. Reports before `log_withheld` go by these names."""
 Judged = CandidateRejected | CandidateVerified | BenchmarkFailed | BenchmarkRecorded
@@ -34,19 +35,28 @@ def author_log(workspace: Workspace, event: Judged) -> Data:
     if isinstance(said, str) and said.strip():
         found = excerpt(said, files=files, withheld=_withheld(event, report))
     error = None if found is None else found.untrusted_error
-    mend = None if found is not None and found.line is not None else _place(workspace, event, run, files, error)
+    kept = [one["line"] for one in report.get("findings", ()) if one["kind"] == "state" and one["file"] == KERNEL]
+    mend = None
+    if found is None or found.line is None:
+        mend = _place(workspace, event, run, files, error, keeps_at=kept[0] if kept else None)
     return {"log": None if found is None else found.document(), "mend": mend, "report": str(path)}
 
 
 def _place(
-    workspace: Workspace, event: Judged, run: RunState, files: dict[str, bytes], untrusted_error: str | None
+    workspace: Workspace,
+    event: Judged,
+    run: RunState,
+    files: dict[str, bytes],
+    untrusted_error: str | None,
+    *,
+    keeps_at: int | None,
 ) -> Data | None:
     """Return the line of a refused kernel with which to begin; None if it wasn't refused or the line isn't clear."""
     if (
         not isinstance(event, CandidateRejected) or event.reason.code == "BAD_SUBMISSION"
     ):  # the author's tests say where
         return None
-    if run.submitted is None or run.task is None or "kernel.py" not in files:
+    if run.submitted is None or run.task is None or KERNEL not in files:
         return None
     task, entry = run.task.event.task, run.submitted.event.files.entry_point
     named = {"entry": entry or task.op, "language": task.language, "code": event.reason.code}
@@ -54,11 +64,12 @@ def _place(
     wrong: Data = {} if shown is None else orjson.loads(workspace.blobs.get(shown))
     output, begins = wrong.get("output"), wrong.get("wrong_from")
     place = place_to_mend(
-        files["kernel.py"],
+        files[KERNEL],
         **named,
         untrusted_error=untrusted_error,
         wrong_output=output if isinstance(output, str) else None,
         wrong_from=begins if isinstance(begins, int) else None,
+        keeps_at=keeps_at,
     )
     return None if place is None else place.document()
 

@@ -125,6 +125,9 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
             untrusted_error=log.untrusted_error if log else None,
             wrong_output=None if compared is None else compared.output,
             wrong_from=None if compared is None else compared.wrong_from,
+            keeps_at=next(
+                (one.line for one in examined.findings if one.kind == "state" and one.file == "kernel.py"), None
+            ),
         )
     return CheckedFiles(
         operation=question.operation.name,

@@ -5,7 +5,7 @@ from pathlib import Path
 from forge.app.known_tasks import find_task
 from forge.app.references import read_source
 from forge.app.workspace import Workspace
-from forge.errors import UsageError
+from forge.errors import RunNotFound, UsageError
 from forge.lab.packages import require_lab
 from forge.pipeline.starter import starter_files
 
@@ -24,3 +24,11 @@ def write_starter(workspace: Workspace, task_name: str, folder: Path, *, solutio
     for name, content in files.items():
         (folder / name).write_bytes(content)
     return {"task_id": task.task_id, "folder": str(folder), "files": list(files)}
+
+
+def is_newest_runs(workspace: Workspace, task_id: str) -> bool:
+    """Return whether the newest run, which `last` means, is of this task."""
+    try:
+        return workspace.find_run("last").task_id == task_id
+    except RunNotFound:
+        return False

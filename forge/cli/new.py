@@ -27,12 +27,15 @@ def new(
 
     Example: forge new cpp_fused_add_rmsnorm_cpu my-kernel
     """
-    from forge.app.starter import write_starter
+    from forge.app.starter import is_newest_runs, write_starter
 
     with open_workspace(home) as workspace:
         made = write_starter(workspace, task, directory, solution=solution)
+        is_newest = is_newest_runs(workspace, str(made["task_id"]))
     if as_json:
         emit_json(made)
     else:
         emit_table("Starting point", ("task", "folder"), [(made["task_id"], made["folder"])])
-    suggest("next", f"forge submit last {directory}")
+    suggest(
+        "next", f"forge submit last {directory}" if is_newest else f"forge pipeline {made['task_id']} {directory}"
+    )

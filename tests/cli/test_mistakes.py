@@ -282,6 +282,27 @@ def test_a_wrong_value_names_the_last_line_that_writes_that_output(
     assert place.called_by is not None
 
 
+def test_a_remembered_answer_is_named_by_the_line_that_keeps_it() -> None:
+    text = written("if not KEPT:", f"    KEPT.append({RIGHT})", "return KEPT[0]").replace(
+        "\n\n\n", "\nKEPT = []\n\n\n", 1
+    )
+    for code, source in (("REPLAYED_OUTPUT", "KEPT.append"), ("INCORRECT_NUMERICAL", "return KEPT[0]")):
+        place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code=code, keeps_at=7)
+        assert place is not None
+        assert source in place.source
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_check_names_the_line_that_keeps_an_answer(tmp_path: Path) -> None:
+    text = written(f"out = {RIGHT}", "return KEPT.setdefault(gate.shape, out)") + "\n\nKEPT = {}\n"
+    (tmp_path / "kernel.py").write_text(text)
+    asked = ("--op", "silu_mul", "--shape", "batch=4,hidden_size=256", "--json")
+    document = ask("check", tmp_path / "kernel.py", *asked).document
+    assert document["reason"]["code"] in ("REPLAYED_OUTPUT", "STATE_CARRIED")
+    assert "KEPT" in document["mend"]["source"]
+    assert document["mend"]["does"] == "keeps a value between calls"
+
+
 def test_a_value_kept_between_calls_is_named_by_its_statement() -> None:
     text = written("global OUT", "OUT = torch.empty_like(gate)", "return OUT")
     place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="STATE_CARRIED")

@@ -138,3 +138,11 @@ def test_every_operation_has_a_starting_point_in_every_language(op: str) -> None
         assert max(map(len, files.values())) <= FILE_LIMIT_BYTES
         for name in ("kernel.py", "reference.py", "test_correctness.py", "bench.py"):
             compile(files[name], name, "exec")
+
+
+def test_the_next_step_names_the_task_if_the_newest_run_is_of_another(empty: Path, tmp_path: Path) -> None:
+    first = catalogue_task(empty, "softmax", "cpp", "cpu")
+    newest = catalogue_task(empty, "rmsnorm", "cpp", "cpu")
+    folders = tmp_path / "first", tmp_path / "newest"
+    assert ask("new", first, folders[0], "--home", empty).last == f"next: forge pipeline {first} {folders[0]}"
+    assert ask("new", newest, folders[1], "--home", empty).last == f"next: forge submit last {folders[1]}"

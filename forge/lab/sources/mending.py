@@ -14,6 +14,7 @@ from forge.languages import find_language
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
 """Reasons about a tensor's form, which the code in Python decides in every language."""
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
+REMEMBERED = frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"})
 MUTATED = frozenset({"INPUT_MUTATED"})
 UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
@@ -62,11 +63,12 @@ def place_to_mend(
     untrusted_error: str | None = None,
     wrong_output: str | None = None,
     wrong_from: int | None = None,
+    keeps_at: int | None = None,
 ) -> LineToMend | None:
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one.
 
     `wrong_output` is the output whose values were wrong; None if none was compared. `wrong_from` is the index from
-    which on they were, if there is one.
+    which on they were, if there is one. `keeps_at` is the first line that was found to keep a value between calls.
     """
     text = kernel.decode(errors="replace")
     try:
@@ -79,6 +81,8 @@ def place_to_mend(
     function = _entry(module, entry)
     if function is None:
         return _place(text, 1, f"begins a file without {entry}")
+    if code in REMEMBERED and keeps_at is not None:
+        return _place(text, keeps_at, "keeps a value between calls")
     return (
         _in_function(text, function, code, untrusted_error)
         or _with_number(text, wrong_from)
