@@ -78,7 +78,7 @@ def conclude(home: Path, *, wobble: float) -> None:
             confirmation=samples(candidate_ns=51_000, wobble=wobble),
         )
         key = f"bench:{run.run_id}:{run.attempts.benchmark + 1}"
-        phases._conclude(workspace, run, gathered(workspace, run.run_id), measured, key)
+        phases._record_times(workspace, run, gathered(workspace, run.run_id), measured, key)
 
 
 def work(home: Path, command: list[str], expected: int) -> None:
