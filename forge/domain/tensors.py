@@ -167,6 +167,8 @@ class TensorSpec(Value):
 
     def sizes(self, shape: Mapping[str, int]) -> tuple[int, ...]:
         """Return the operand's sizes when the operation's axes have the sizes in `shape`."""
+        if not (self.times or self.per or self.at_most):
+            return tuple(_size(axis, shape) for axis in self.axes)
         shared = (-(-_size(axis, shape) * self.times.get(axis, 1) // self.per.get(axis, 1)) for axis in self.axes)
         return tuple(min(size, self.at_most.get(axis, size)) for axis, size in zip(self.axes, shared, strict=True))
 
