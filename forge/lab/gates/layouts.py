@@ -26,6 +26,9 @@ from forge.lab.observed import Case
 ELEMENTS_IN = (1, 2, 4, 8)
 """Offsets of an input in its storage, in elements. Different powers of two tell a kernel that needs 16 or 32 bytes
 from one that checks for less."""
+ALL_ELEMENTS_IN = range(1, 16)
+"""Offsets of an input in small shapes: each address that 64 bytes have for an element of four. A loop that computes
+single elements up to an aligned address may be wrong after one number of them."""
 ALIGNED_WIDTHS, ODD_WIDTHS, ONE_ROW_WIDTHS = (32, 256), (17, 99), (3, 13)
 """Ranges from which widths are drawn at random: multiples of 16 and odd widths for several rows, odd widths for one
 row."""
@@ -40,7 +43,7 @@ which break every alignment above one element."""
 def examine(kernel: LoadedKernel) -> Finding:
     """Ask in each layout at the public shape, at small shapes and in long rows.
 
-    Then give each input alone the layout, at small shapes.
+    Then give each input alone the layout, at small shapes and in long rows. At small shapes ask every offset.
     """
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     rng = kernel.rng
@@ -56,7 +59,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     for layout in layouts:
         asked = (
             *itertools.product((kernel.shape, *small, *many, *long), _placements_of_all(kernel, layout)),
-            *itertools.product(small, _placements_of_one(kernel, layout)),
+            *itertools.product((*small, *long), _placements_of_one(kernel, layout)),
+            *itertools.product(small, _further_offsets(kernel, layout)),
         )
         for shape, placement in asked:
             checked = kernel.check_alone(_suited(kernel, kernel.case(shape), placement), placement)
@@ -114,6 +118,15 @@ def _placements_of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placeme
         return []
     gaps, apart = (_odd_gap(rng), 0), kernel.inside.elements_apart(kernel.dtype)
     return [Placement(layout=layout, elements_in=_odd_gap(rng) * apart, gaps=gaps, only=name) for name in chosen]
+
+
+def _further_offsets(kernel: LoadedKernel, layout: LayoutName) -> list[Placement]:
+    """Return placements at the offsets that aren't asked of larger shapes; an interpreter loads single elements."""
+    if layout != "offset" or not kernel.runner.takes_large_shapes:
+        return []
+    apart = kernel.inside.elements_apart(kernel.dtype)
+    further = [count for count in ALL_ELEMENTS_IN if count not in ELEMENTS_IN]
+    return [Placement(layout=layout, elements_in=count * apart) for count in further]
 
 
 def _odd_gap(rng: Seeded) -> int:

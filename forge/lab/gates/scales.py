@@ -21,11 +21,12 @@ KINDS: tuple[InputKind, ...] = (
 """Kinds of values that the gate asks."""
 ASKED_AGAIN: tuple[InputKind, ...] = (*("offset_operands",) * 4, *("ordered",) * 4)
 """Kinds that are asked again at the odd width: chance decides to which side weights are shifted, and if they rise."""
-MIXED_RELEASES, INTERPRETED_MIXED_DRAWS = 12, 4
-"""Number of releases with mixed values, natively, of `TOGETHER` draws each, and number of draws in an interpreter. A
-pattern that one draw in twenty has is missed by 96 draws with a chance of 0.7 %; each draw costs a small call."""
-MIXED_WIDTHS = (32, 1024)
-"""Range of the widths of mixed values. A kernel may ask a pattern of wide rows alone; wider rows cost time."""
+MIXED_EACH, INTERPRETED_MIXED = 3, 4
+"""Numbers of draws of mixed values at each width natively, and in all in an interpreter. A pattern that one draw in
+twenty has is missed by 96 draws with a chance of 0.7 %; each draw costs a small call."""
+TILE, MOST_TILES = 32, 16
+"""Number of elements of which mixed values have every remainder in their width, and of whole tiles before it, at
+most. A loop's last elements may be wrong after one remainder; vectors of up to 32 elements divide it."""
 SQUARE_SIZES = (4, 17)
 """Range of the size of all axes in one question with equal operands: matrices of all kinds are then alike."""
 SCALAR_DIVISOR = 1024.0
@@ -104,14 +105,17 @@ def _on_another_path(
 
 
 def _mixed(kernel: LoadedKernel) -> tuple[WorkloadErrors, ...] | Failed:
-    """Judge many draws of mixed values in a few rows of several widths, and equal operands where axes are equal."""
+    """Judge mixed values at widths with every remainder of a tile, and equal operands where all axes are equal."""
     if not kernel.definition.kinds(("mixed",)):
         return ()
-    native, rng = kernel.runner.takes_large_shapes, kernel.rng
-    widths = [log_uniform(rng, *MIXED_WIDTHS) for _ in range(MIXED_RELEASES if native else 1)]
-    shapes = [other_paths.quick_shape(kernel, ROWS, width) for width in widths]
-    count = TOGETHER if native else INTERPRETED_MIXED_DRAWS
-    releases = [[kernel.case(shape, "mixed") for _ in range(count)] for shape in shapes]
+    rng = kernel.rng
+    remainders = range(TILE) if kernel.runner.takes_large_shapes else (rng.randrange(TILE),)
+    count = MIXED_EACH if kernel.runner.takes_large_shapes else INTERPRETED_MIXED
+    releases = []
+    for remainder in remainders:
+        width = TILE * rng.randint(1, MOST_TILES) + remainder
+        shape = other_paths.quick_shape(kernel, rng.randint(1, ROWS), width)
+        releases.append([kernel.case(shape, "mixed") for _ in range(count)])
     square = kernel.shapes(dict.fromkeys(kernel.shape, log_uniform(rng, *SQUARE_SIZES)))
     return _check_releases(kernel, [*releases, [kernel.case(shape, "equal_operands") for shape in square]])
 

@@ -1,6 +1,7 @@
-"""Is it correct with more threads than processors?
+"""Is it correct with more threads than processors, and with one thread alone?
 
-A buffer with room for one thread per processor may be too small.
+A buffer with room for one thread per processor may be too small. Work that is divided between two threads may stay
+half done.
 """
 
 import dataclasses
@@ -15,9 +16,9 @@ from forge.lab.inputs.shape_budget import narrowed
 from forge.lab.job import Job
 from forge.lab.runner import PROCESSOR
 
-EXTRA_THREADS = (1, 3, 5)
-"""Numbers of threads beyond those that a guest usually has, of which one is chosen at random. Chosen; more threads
-than processors slow the guest down."""
+EXTRA_THREADS, FEWER_EXTRA_THREADS = (15, 31), (1, 3, 5)
+"""Numbers of threads beyond those that a guest usually has, of which one is chosen at random; fewer in further
+attempts. Buffers of real kernels have room for 8, 16 or 32 threads; with 127 more, none could be started."""
 ROWS_PER_THREAD, WIDTHS = 9, (1025, 2047)
 """Number of rows for each thread, and the range of the odd width, in the second question."""
 ATTEMPTS = 3
@@ -33,13 +34,15 @@ def applies(job: Job) -> bool:
 
 
 def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
-    """Ask a separate guest at the public shape and with many rows.
+    """Ask a guest with more threads, and one with a single thread, at the public shape and with many rows.
 
     The machine's guests share a limit on threads, so a thread that can't be started says nothing about the candidate.
     Raise EnvironmentUnfit if this happens in every attempt.
     """
     for attempt in range(ATTEMPTS):
-        finding = _ask(job, files, f"threads {attempt}")
+        rng = Seeded(job.seed, f"threads {attempt}")
+        extra = rng.choice(FEWER_EXTRA_THREADS if attempt else EXTRA_THREADS)
+        finding = _ask_with_each_count(job, files, extra, rng)
         if not (isinstance(finding, Failed) and NO_THREAD in finding.log):
             return finding
     raise EnvironmentUnfit(
@@ -47,15 +50,25 @@ def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
     )
 
 
-def _ask(job: Job, files: Mapping[str, bytes], label: str) -> Finding:
-    rng = Seeded(job.seed, label)
-    count = job.threads + rng.choice(EXTRA_THREADS)
+def _ask_with_each_count(job: Job, files: Mapping[str, bytes], extra: int, rng: Seeded) -> Finding:
+    counts = (job.threads + extra, *((1,) if job.threads > 1 else ()))
+    calls = 0
+    for count in counts:
+        asked = _ask(job, files, count, rng)
+        if isinstance(asked, Failed):
+            return asked
+        calls += asked
+    return Passed(observed=f"{calls} calls with {' and '.join(map(str, counts))} threads", threshold=THRESHOLD)
+
+
+def _ask(job: Job, files: Mapping[str, bytes], count: int, rng: Seeded) -> int | Failed:
+    """Ask a guest with `count` threads; return the number of calls."""
     rows, reduced = job.operation.row_axis, job.operation.reduced_axis
     many = narrowed(job.operation, {**job.shape, rows: ROWS_PER_THREAD * count, reduced: odd_size(rng, *WIDTHS)})
     limits = job.limits(job.policy.verify_limit_s)
     with (
         staged(job, files, {}, from_one_thread=True) as stage,  # forked from the gates' zygote, which is ready
-        loaded(job, stage, limits, label=label, threads=count, fills_memory=True) as kernel,
+        loaded(job, stage, limits, label=f"{count} threads", threads=count, fills_memory=True) as kernel,
     ):
         if isinstance(kernel, Failed):
             return _with_threads(kernel, count)
@@ -64,9 +77,9 @@ def _ask(job: Job, files: Mapping[str, bytes], label: str) -> Finding:
             checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):
                 return _with_threads(checked, count)
-    return Passed(observed=f"{len(asked)} calls with {count} threads", threshold=THRESHOLD)
+    return len(asked)
 
 
 def _with_threads(failed: Failed, count: int) -> Failed:
-    message = f"with {count} threads: {failed.reason.message}"
+    message = f"with {count} thread{'s' * (count > 1)}: {failed.reason.message}"
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
