@@ -6,8 +6,8 @@ from operator import itemgetter
 from forge.domain.digest import Digest, canonical, digest_of
 from forge.domain.tensors import Shape
 
-SHAPES_BYTES = 5_000
-"""Room for the shapes of one event in bytes. An event holds 16 KiB, and its gates and errors take up to 10 KiB;
+SHAPES_BYTES = 3_500
+"""Room for the shapes of one event in bytes. An event holds 16 KiB, and its gates and errors take up to 12 KiB;
 operations with five axes are asked more shapes than fit."""
 
 
