@@ -1,6 +1,6 @@
 """Takes eight columns at once, then one at a time, and forgets a rest of exactly four.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: E5 I7
 """
 
