@@ -9,14 +9,13 @@ from tempfile import TemporaryDirectory
 import pytest
 
 from forge.domain.experiment import Conclusion
+from forge.domain.one_line import HYPOTHESIS_LIMIT, one_line
 from forge.events import ExperimentClosed
 from forge.projections.catch_up import built
 from forge.projections.experiments import (
-    HYPOTHESIS_LIMIT,
     LATEST_EXPERIMENTS,
     best_kernel,
     earlier_experiments,
-    one_line,
 )
 from forge.projections.sqlite_file import connect
 from tests.projections.histories import History, Run, asked, benchmarked, deprecate, opened, past, promoted
