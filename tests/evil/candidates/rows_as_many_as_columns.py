@@ -1,6 +1,6 @@
 """Tells its axes apart by their sizes, so that a square input's weight goes along the rows.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: scales INCORRECT_NUMERICAL
 Catalogue: I10
 """
 
