@@ -10,7 +10,7 @@
 
 from forge.lab.judge.aggregate import Aggregate, Sample, aggregate
 from forge.lab.judge.drawn import chance_of
-from forge.lab.judge.elementwise import SMALLEST_SIZE, JudgedOutput, plainly_within, spread
+from forge.lab.judge.elementwise import SMALLEST_SIZE, JudgedOutput, plainly_within, spread, within_in_some
 from forge.lab.judge.rules import PATTERNED_KINDS, SPECIAL_KINDS, judge, judge_kind
 from forge.lab.judge.specials import judge_specials
 
@@ -28,4 +28,5 @@ __all__ = [
     "judge_specials",
     "plainly_within",
     "spread",
+    "within_in_some",
 ]
