@@ -25,6 +25,8 @@ def quick_skill(arguments: Sequence[str]) -> bool:
     documents: list[dict[str, Any]] = json.loads(DOCUMENTS.read_bytes())  # Any: JSON documents
     files = {one["id"]: one.pop("file") for one in documents}
     if plain == ["list"]:
+        if _present() != set(files.values()):
+            return False
         from forge.cli.skill_tables import show_skills
 
         show_skills(documents, as_json=JSON in arguments)
@@ -37,6 +39,12 @@ def quick_skill(arguments: Sequence[str]) -> bool:
 
     show_skill(found[0], text, as_json=JSON in arguments)
     return True
+
+
+def _present() -> set[str]:
+    """Return the files of all skills that are here."""
+    found = (*PACKAGE.glob("skills/*.md"), *PACKAGE.glob("languages/*/playbook.md"))
+    return {path.relative_to(PACKAGE).as_posix() for path in found}
 
 
 def _text(document: dict[str, Any], files: dict[str, str]) -> str | None:

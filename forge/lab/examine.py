@@ -200,10 +200,7 @@ def _ask_gate(job: Job, files: Mapping[str, bytes], kernel: LoadedKernel, gate: 
         kernel.begin(gate.name)
         return _asked(kernel, gate, record)
     limits = job.limits(job.policy.verify_limit_s)
-    with (
-        staged(job, files, {}) as stage,
-        loaded(job, stage, limits, label=gate.name, fills_memory=True) as alone,
-    ):
+    with staged(job, files, {}) as stage, loaded(job, stage, limits, label=gate.name, fills_memory=True) as alone:
         return alone if isinstance(alone, Failed) else _asked(alone, gate, record)
 
 

@@ -273,16 +273,15 @@ SAMPLING = Operation(
     reference=sampling,
     oracle=oracle,
     numerics=(
-        "Let a token's place reach from the sum of the weights before it to that sum with its own weight. The "
-        "token is right if u times the sum of all weights lies in its place, as far as a kernel can know. A "
-        "weight errs by 2 u_acc (|l| + |max|) / temperature, relative to itself. A running sum errs by 4 "
-        "u_acc (sqrt(n) + 8) of the whole, with n = vocab_size. e is the sum of both errors, and 2 e is "
-        "allowed. Some tokens may be kept or dropped, and twice the probability of all of them is allowed as "
-        "well. One kind has a probability before it that is within e of top_p. The other has a logit l within "
-        "u_acc (2 |l| + 4 temperature) below the last that a filter keeps. There, a kernel may have ranked "
-        "probabilities in the place of logits. A token that may not be kept is never right. Many draws from "
-        "one row are also counted against the distribution in fp64, by a G-test. NaN and infinities are left "
-        "open."
+        "Let a token's place reach from the sum of the weights before it to that sum with its own weight. The token "
+        "is right if u times the sum of all weights lies in its place, as far as a kernel can know. A weight errs by"
+        " 2 u_acc (|l| + |max|) / temperature, relative to itself. A running sum errs by 4 u_acc (sqrt(n) + 8) of "
+        "the whole, with n = vocab_size. e is the sum of both errors, and 2 e is allowed. Some tokens may be kept or"
+        " dropped, and twice the probability of all of them is allowed as well. One kind has a probability before it"
+        " that is within e of top_p. The other has a logit l within u_acc (2 |l| + 4 temperature) below the last "
+        "that a filter keeps. There, a kernel may have ranked probabilities in the place of logits. A token that may"
+        " not be kept is never right. Many draws from one row are also counted against the distribution in fp64, by "
+        "a G-test. NaN and infinities are left open."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,
