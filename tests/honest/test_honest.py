@@ -52,17 +52,20 @@ def accepted(job: Job) -> Examination:
 def test_an_honest_variant_is_accepted(path: Path, request: pytest.FixtureRequest) -> None:
     if path.stem not in KEEP:
         request.getfixturevalue("short_series")
+    accepted(described_job(path))
+
+
+def described_job(path: Path) -> Job:
+    """Return the examination of a candidate, as its first lines describe it."""
     text = path.read_text()
     said = dict(re.findall(r"^(Operation|Language|Dtype|Shape): (.+)$", text.split('"""')[1], re.MULTILINE))
-    accepted(
-        job_for(
-            text,
-            language=said.get("Language", "torch"),
-            operation=said.get("Operation", "fused_add_rmsnorm"),
-            dtype=parse_dtype(said.get("Dtype", "fp32")),
-            shape=json.loads(said["Shape"]) if "Shape" in said else SHAPE,
-            limit_s=120,
-        )
+    return job_for(
+        text,
+        language=said.get("Language", "torch"),
+        operation=said.get("Operation", "fused_add_rmsnorm"),
+        dtype=parse_dtype(said.get("Dtype", "fp32")),
+        shape=json.loads(said["Shape"]) if "Shape" in said else SHAPE,
+        limit_s=120,
     )
 
 

@@ -37,14 +37,14 @@ def loaded() -> Iterator[None]:
 
 def accepted(path: Path) -> None:
     try:
-        test_honest.test_an_honest_variant_is_accepted(path)
+        test_honest.accepted(test_honest.described_job(path))
     except BaseException as failure:
         failure.add_note(f"the candidate is {path.stem}")
         raise
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_honest_candidates_are_accepted_beside_a_load() -> None:
     """Two candidates share the load's time: it takes every processor for as long as the slower one needs."""
     with ThreadPoolExecutor(AT_ONCE) as pool:

@@ -220,7 +220,7 @@ def test_what_is_timed_is_judged(cheat: str, codes: set[str]) -> None:
     """Each of these is right wherever it isn't timed."""
     with cheating(cheat) as kernel:
         assert not isinstance(kernel.check([kernel.case(kernel.shape, "large"), kernel.case(kernel.shape)]), Failed)
-        failed = next(filter(None, (chained(kernel, seed) for seed in range(12))), None)
+        failed = next(filter(None, (chained(kernel, seed) for seed in range(48))), None)
     assert ({failed.reason.code} if failed else set()) <= codes
     assert (failed is None) == (not codes)
 

@@ -42,7 +42,7 @@ def test_the_key_signs_on_where_it_was_taken_to_and_no_more_where_it_was(
         issue(ledger, keyring, actor=ADA)
     content = handed_over(path, keyring)
     assert b"PRIVATE" not in content
-    with open_ledger(path) as ledger, pytest.raises(UsageError, match="get it from its holder"):
+    with open_ledger(path) as ledger, pytest.raises(UsageError, match="Get it from its holder"):
         issue(ledger, keyring, actor=ADA)
     copy = Path(shutil.copy(path, tmp_path / "copy.db"))
     with open_ledger(copy) as ledger:
