@@ -1,9 +1,13 @@
-"""Chooses the shapes that an event records: all if they fit, else the task's own and the ends of each axis first."""
+"""Chooses the shapes and errors that an event records if it has no room for all.
+
+Of the shapes the task's own and the ends of each axis come first, of the errors those that used most of their bound.
+"""
 
 from collections.abc import Sequence
 from operator import itemgetter
 
 from forge.domain.digest import Digest, canonical, digest_of
+from forge.domain.evidence import WorkloadErrors
 from forge.domain.tensors import Shape
 
 SHAPES_BYTES = 3_500
@@ -27,3 +31,17 @@ def recorded_shapes(shapes: Sequence[Shape], own: Sequence[Shape]) -> tuple[Shap
             break
         kept.add(digest)
     return tuple(shape for shape in shapes if digest_of(shape) in kept)
+
+
+def recorded_errors(worst: Sequence[WorkloadErrors], room_bytes: int) -> tuple[WorkloadErrors, ...]:
+    """Return as many errors as fit into the bytes, in their order, and at least the one that used most of its bound.
+
+    The report has all of them.
+    """
+    kept = set[int]()
+    for place in sorted(range(len(worst)), key=lambda place: -worst[place].bound_used):
+        room_bytes -= len(canonical(worst[place])) + 1
+        if room_bytes < 0 and kept:
+            break
+        kept.add(place)
+    return tuple(errors for place, errors in enumerate(worst) if place in kept)

@@ -12,9 +12,13 @@ from forge.executor import Executor
 from forge.lab.examine import Examination
 from forge.lab.inputs.inside import held_out_inside
 from forge.lab.job import Job, Progress
+from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 from forge.pipeline.job import RecordedCandidate, build_job_of, job_of, listed, pack_artifact
 from forge.pipeline.outcome import Outcome, detail_of
-from forge.pipeline.recorded_shapes import recorded_shapes
+from forge.pipeline.recorded_shapes import recorded_errors, recorded_shapes
+
+REUSE_BYTES = 64
+"""Room in bytes that an event leaves for what it gains where a later run reuses its judgement: two numbers."""
 
 
 def verify(evidence: RecordedCandidate, executor: Executor, *, progress: Progress) -> Outcome:
@@ -66,13 +70,14 @@ def _event(
     evidence: RecordedCandidate, job: Job, examined: Examination, *, artifact: str | None, report_sha256: str
 ) -> Event:
     if isinstance(examined.verdict, Accepted):
-        return CandidateVerified(
+        worst = _worst(examined)
+        event = CandidateVerified(
             run_id=evidence.run_id,
             task_id=evidence.task.task_id,
             candidate=evidence.submitted.candidate,
             attempt=evidence.attempt,
             artifact_sha256=artifact,
-            workloads=_worst(examined),
+            workloads=recorded_errors(worst, 0),
             shapes_verified=_public_shapes(evidence, job, examined),
             gates=examined.gates,
             seeds_sha256=sha256(canonical({"seeds": list(examined.seeds)})),
@@ -85,6 +90,8 @@ def _event(
             domain=job.domain,
             held_out_seed=_drawn_with(evidence, job),
         )
+        room = PAYLOAD_LIMIT_BYTES - REUSE_BYTES - len(canonical(event))
+        return event.model_copy(update={"workloads": recorded_errors(worst, room)})
     return _rejection(evidence, job, examined, report_sha256=report_sha256)
 
 

@@ -1,7 +1,8 @@
 """Which shapes an event records when the gates asked more than it has room for."""
 
 from forge.domain.digest import canonical
-from forge.pipeline.recorded_shapes import SHAPES_BYTES, recorded_shapes
+from forge.domain.evidence import WorkloadErrors
+from forge.pipeline.recorded_shapes import SHAPES_BYTES, recorded_errors, recorded_shapes
 
 AXES = ("group", "head_dim", "kv_heads", "kv_len", "tokens")
 
@@ -31,3 +32,28 @@ def test_the_tasks_own_and_the_ends_of_each_axis_stay_where_there_is_no_room_for
         recorded = [shape[axis] for shape in kept]
         assert (min(recorded), max(recorded)) == (min(sizes), max(sizes))
     assert list(kept) == [shape for shape in asked if shape in kept], "in the order in which they were asked"
+
+
+def errors(count: int) -> list[WorkloadErrors]:
+    return [
+        WorkloadErrors(
+            shape=shape, inputs=f"kind_{place}", max_relative_error=1e-7, bound_used=(place * 37 % 101) / 101
+        )
+        for place, shape in enumerate(shapes(count))
+    ]
+
+
+def test_all_errors_are_recorded_where_they_fit() -> None:
+    found = errors(30)
+    assert recorded_errors(found, 30 * 200) == tuple(found)
+
+
+def test_the_errors_nearest_to_their_bounds_stay_where_there_is_no_room_for_all() -> None:
+    found = errors(70)
+    kept = recorded_errors(found, 4_000)
+    assert sum(len(canonical(one)) + 1 for one in kept) <= 4_000
+    assert 10 < len(kept) < 70
+    left_out = [one for one in found if one not in kept]
+    assert min(one.bound_used for one in kept) >= max(one.bound_used for one in left_out)
+    assert list(kept) == [one for one in found if one in kept], "in the order in which they were found"
+    assert recorded_errors(found, 0) == (max(found, key=lambda one: one.bound_used),)
