@@ -56,7 +56,7 @@ def run_state(ledger: Ledger, run_id: str) -> RunState:
     started = next(ledger.read(stream=f"{STREAM}{run_id}", limit=1), None)
     if not holds(started, RunStarted):
         raise LedgerCorrupt(f"run {run_id!r} has events and never started", hint="forge ledger verify")
-    task = ledger.read(stream=f"task:{started.event.task_id}", types=(TaskCreated.TYPE,))
+    task = ledger.read(stream=f"task:{started.event.task_id}", types=(TaskCreated.TYPE,), limit=1)
     return fold(EMPTY, chain(task, ledger.read(correlation_id=run_id))).runs[run_id]
 
 
