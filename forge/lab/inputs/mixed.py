@@ -1,7 +1,7 @@
-"""Draws each float operand's size, signs and order by chance, and makes some operands equal, opposite or zero.
+"""Draws each float operand's size, signs and order at random, and makes some operands equal, opposite or zero.
 
-A kernel that is wrong for one pattern of values, such as one magnitude or alternating signs, meets its pattern by
-chance. So many patterns need no kind of their own.
+A kernel that is wrong for one pattern of values, such as one magnitude or alternating signs, is asked that
+pattern in some draws. These patterns then need no kinds of their own.
 """
 
 from __future__ import annotations
