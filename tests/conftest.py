@@ -36,9 +36,8 @@ def walls() -> Walls:
 def short_series(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the series of calls of the gates leaks and endurance: half of what an accepted candidate costs.
 
-    It is for tests that ask another question. The full series are asked of hostile candidates that one of these gates
-    must refuse, and of honest and hostile ones that keep something from call to call and must be accepted. With
-    FORGE_TEST_LONG=1 all others are asked them too.
+    It is for tests that ask another question. The full series are asked of all honest candidates, and of
+    hostile ones that must be accepted or refused by one of these gates; with FORGE_TEST_LONG=1 of all others too.
     """
     if os.environ.get("FORGE_TEST_LONG") != "1":
         from forge.lab.gates import endurance, leaks

@@ -17,14 +17,6 @@ HERE = Path(__file__).parent
 CANDIDATES = sorted((HERE / "candidates").glob("*.py"))
 BESIDE_A_LOAD = ("row_by_row", "triton_heuristics")
 """Candidates that `test_under_load` asks beside a load, and that aren't asked without one for that reason."""
-KEEP = {
-    *("cached_launch_parameters", "callable_object", "joined_by_blocks", "joined_threads", "kept_workspace"),
-    *("library_norm", "numpy_views", "openmp_dynamic", "outputs_from_a_generator", "registered_operator"),
-    *("reused_workspace", "sequential", "talks_a_lot", "thread_pool"),
-}
-"""Candidates that meet the full series of calls: those that keep memory, threads or objects from call to call, one
-that only calls torch, and a plain one in C++. All others meet the short ones."""
-
 pytestmark = pytest.mark.usefixtures("walls")
 
 
@@ -49,9 +41,7 @@ def accepted(job: Job) -> Examination:
 @pytest.mark.parametrize(
     "path", [path for path in CANDIDATES if path.stem not in BESIDE_A_LOAD], ids=lambda path: path.stem
 )
-def test_an_honest_variant_is_accepted(path: Path, request: pytest.FixtureRequest) -> None:
-    if path.stem not in KEEP:
-        request.getfixturevalue("short_series")
+def test_an_honest_variant_is_accepted(path: Path) -> None:
     accepted(described_job(path))
 
 

@@ -44,7 +44,7 @@ def accepted(path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls")
 def test_honest_candidates_are_accepted_beside_a_load() -> None:
     """Two candidates share the load's time: it takes every processor for as long as the slower one needs."""
     with ThreadPoolExecutor(AT_ONCE) as pool:
