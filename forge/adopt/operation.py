@@ -12,7 +12,7 @@ from forge.adopt.refusal import Reason, WhyNot
 from forge.adopt.schema import fake, torch_schema
 from forge.adopt.shadow import ShadowChoice
 from forge.adopt.tally import CallKind, Tally
-from forge.adopt.transparent import TracedSource, register_transparent
+from forge.adopt.transparent import TracedSource, marking, register_transparent
 from forge.errors import AdoptionRefused
 
 if TYPE_CHECKING:
@@ -200,7 +200,9 @@ class AdoptedOperation:
         library.impl(name, self.on_host, "CPU")
         library.impl(name, self.on_device, "CUDA")
         library.impl(name, self.elsewhere, "CompositeExplicitAutograd")
-        torch.library.register_fake(f"{NAMESPACE}::{name}", fake(self.described, self.fallback), lib=library)
+        traced = fake(self.described, self.fallback)
+        traced = marking(traced) if transparent else traced
+        torch.library.register_fake(f"{NAMESPACE}::{name}", traced, lib=library)
         overload = getattr(torch.ops, NAMESPACE).__getattr__(name).default
         library.impl(name, self._with_gradients(overload), "Autograd", with_keyset=True)
         if transparent:

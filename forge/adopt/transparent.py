@@ -6,6 +6,7 @@ compiler's own guards protect its calls. So only what is certain while tracing i
 scalars that don't vary, in the kernel's verified domain.
 """
 
+import secrets
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -35,6 +36,25 @@ class TracedOperation(Protocol):
 
     def keep_opaque(self, error: Exception) -> None:
         """Count that the source can't be traced."""
+
+
+def marking(traced: Function) -> Function:
+    """Return an operation's function for tracing, which keeps torch from reusing programs on disk that hold the call.
+
+    Their key knows the operation's name alone, so a program from another adoption may hold another source, or none.
+    torch traces in the thread that compiles, and before it looks for such a program. The mark stays in that thread;
+    afterwards torch compiles there what it would have found on disk.
+    """
+    from torch.compiler import config
+
+    mark = f"forge {secrets.token_hex(8)}"
+
+    def marked(*arguments: object) -> object:
+        if mark not in config.cache_key_tag:
+            config.cache_key_tag = f"{config.cache_key_tag} {mark}".lstrip()
+        return traced(*arguments)
+
+    return marked
 
 
 def register_transparent(operation: TracedOperation, name: str, library: "torch.library.Library") -> None:

@@ -1,8 +1,8 @@
 """Runs beside hostile code. Fills C's memory, recognises exceptions for lack of memory, and gives memory back.
 
 Sources: torch's c10/core/impl/alloc_cpu.cpp ("can't allocate memory", "not enough memory") and its CUDA allocator
-("out of memory"). Linux's words for errno 12 are "Cannot allocate memory". cuBLAS, cuDNN and cuSOLVER return a status
-such as CUBLAS_STATUS_ALLOC_FAILED.
+("out of memory", before which it asks NVML; a sandbox has no NVML). Linux's words for errno 12 are "Cannot allocate
+memory". cuBLAS, cuDNN and cuSOLVER return a status such as CUBLAS_STATUS_ALLOC_FAILED.
 """
 
 import ctypes
@@ -16,6 +16,7 @@ _OUT_OF_MEMORY_WORDS = (
     "can't allocate memory",
     "Cannot allocate memory",
     "_STATUS_ALLOC_FAILED",
+    "nvmlInit_v2_() INTERNAL ASSERT FAILED",
 )
 """Words in messages of exceptions for lack of memory."""
 MOST_KEPT_BYTES = 2**30

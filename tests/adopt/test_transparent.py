@@ -10,6 +10,7 @@ import pytest
 import torch
 import triton
 import triton.language as tl
+from torch._dynamo.utils import counters
 from torch._subclasses import FakeTensorMode
 from torch._subclasses.functional_tensor import dispatch_functionalize
 from torch.fx.experimental.proxy_tensor import make_fx
@@ -17,6 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 from forge.adopt import adopt
 from forge.adopt.transparent import traceable
 from forge.errors import UsageError
+from tests.adopt.making import RMSNORM, kernel, publish
 from tests.gpu.shipped import publish_alone
 
 KERNEL = "triton_rmsnorm_h200_bf16_b16_h4096_v1"
@@ -108,6 +110,22 @@ def test_export_keeps_the_operation_whole_for_a_later_compilation(root):
 
         with config.patch(decompose_custom_triton_ops=False):
             assert traced() == [OPAQUE]
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_no_program_of_another_adoption_is_taken_from_torchs_disk(tmp_path, monkeypatch):
+    monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "programs"))
+    registry = publish(tmp_path / "registry", [kernel("rmsnorm", RMSNORM)])
+
+    def found_on_disk(mode) -> int:
+        torch._dynamo.reset()
+        counters.clear()
+        with adopt(registry, ["rmsnorm"], trust="promoted", refresh_s=0, mode=mode), torch.no_grad():
+            torch.compile(lambda *given: torch.ops.forge.rmsnorm(*given, 1e-6) + 1)(torch.ones(4, 64), torch.ones(64))
+        return counters["aot_autograd"]["autograd_cache_hit"]
+
+    assert [found_on_disk(mode) for mode in ("opaque", "opaque")] == [0, 1]
+    assert [found_on_disk(mode) for mode in ("transparent", "transparent")] == [0, 0]
 
 
 def test_an_unknown_mode_is_refused(root):

@@ -1,5 +1,6 @@
 """Only on a machine with a GPU: elsewhere nothing in this folder is collected."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -8,6 +9,7 @@ from forge.executor.turns import lock_of, turn
 from forge.platforms.cuda import devices
 from forge.sandbox.stage import GPU_NODES
 
+os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # its own processes would count as left by a candidate
 collect_ignore_glob = [] if GPU_NODES else ["test_*.py"]
 TIMED = "test_replays"
 """Name of the module that times, alone on the GPU."""

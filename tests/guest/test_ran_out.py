@@ -1,4 +1,4 @@
-"""Memory that ran out is told from other failures, by the words of whoever hands it out."""
+"""Memory that ran out is told from other failures, by the words of the library that hands it out."""
 
 import pytest
 import torch
@@ -23,6 +23,7 @@ def test_torch_says_that_memory_ran_out() -> None:
         (MemoryError(), True),
         (OSError(12, "Cannot allocate memory"), True),
         (RuntimeError("CUDA out of memory. Tried to allocate 2.00 GiB"), True),
+        (RuntimeError("NVML_SUCCESS == DriverAPI::get()->nvmlInit_v2_() INTERNAL ASSERT FAILED at ..."), True),
         (RuntimeError("mat1 and mat2 shapes cannot be multiplied"), False),
         (Shy(), False),
     ],

@@ -16,9 +16,9 @@ TILE, PARTS = 16, 4
 
 @triton.jit
 def _partial(x, w, out, m, n, k, part_stride, TILE: tl.constexpr, EACH: tl.constexpr):
-    rows = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    columns = tl.program_id(1) * TILE + tl.arange(0, TILE)
-    part = tl.program_id(2)
+    rows = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    columns = tl.program_id(1).to(tl.int64) * TILE + tl.arange(0, TILE)
+    part = tl.program_id(2).to(tl.int64)
     total = tl.zeros((TILE, TILE), dtype=tl.float32)
     for step in range(EACH):
         terms = (part * EACH + step) * TILE + tl.arange(0, TILE)
