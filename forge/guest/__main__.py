@@ -70,30 +70,50 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
     served: _Served | None = None
     gc.disable()
     while (command := channel.read_command()) is not None:
-        if not isinstance(command, channel.Setup):
-            if served is not None:
-                _call(functions, served, command)
-        elif "capture" in command.body:
-            if served is not None:
-                _capture(functions, served, command.body)
-        elif "count_operators" in command.body:
-            if served is not None:
-                _count_operators(functions, served, command.body)
-        elif "choose" in command.body:
-            _choose(arena, command.body)
-        else:
-            served = None  # frees the device's memory first
-            served = _laid_out(arena, command.body, device)
+        if isinstance(command, channel.Setup):
+            if "sets" in command.body:
+                served = None  # frees the device's memory first
+                served = _laid_out(arena, command.body, device)
+            else:
+                _answer(functions, arena, served, command.body)
+        elif served is not None:
+            _call(functions, served, command)
         gc.collect(0)
 
 
+def _answer(
+    functions: list[load.Function], arena: mmap.mmap, served: "_Served | None", body: dict[str, object]
+) -> None:
+    """Answer a command that lays out nothing and whose calls, if any, aren't timed."""
+    if "choose" in body:
+        _choose(arena, body)
+    elif served is None:
+        return
+    elif "capture" in body:
+        _capture(functions, served, body)
+    elif "count_operators" in body:
+        _count_operators(functions, served, body)
+    elif "surroundings" in body:
+        channel.reply(0, served.surroundings(str(body["surroundings"])))
+
+
 class _Served:
-    """A layout, and its clock after the first timing command."""
+    """A layout, its clock after the first timing command, and what a chain of calls must leave unchanged."""
 
     def __init__(self, arena: object, layout: object) -> None:
         self.arena = arena
         self.layout = layout
         self._clock: object = None
+        self._before: object = None
+
+    def surroundings(self, step: str) -> int:
+        """Look at the surroundings before a chain of calls, or compare them after it; return the status."""
+        from . import chain
+
+        if step == "look":
+            self._before = chain.look_around(self.layout)  # type: ignore[arg-type]  # imported late, see _serve
+            return wire.DONE
+        return chain.status_after(self._before, self.layout)  # type: ignore[arg-type]  # imported late, see _serve
 
     def time(self, function: load.Function, command: channel.Time) -> None:
         from . import clock
@@ -164,12 +184,12 @@ def _count_operators(functions: list[load.Function], served: _Served, body: dict
 def _call(
     functions: list[load.Function], served: _Served, command: channel.Go | channel.Chain | channel.Time
 ) -> None:
-    from . import run
+    from . import chain, run
 
     function = None if command.function == wire.IDLE else functions[command.function]
     try:
         if isinstance(command, channel.Chain):
-            run.chain(function, served.layout, command)  # type: ignore[arg-type]  # imported late, see _serve
+            chain.chain(function, served.layout, command)  # type: ignore[arg-type]  # imported late, see _serve
         elif function is not None and isinstance(command, channel.Time):
             served.time(function, command)
         elif function is not None and isinstance(command, channel.Go):

@@ -223,55 +223,29 @@ def _run_once(function: Function, layout: Layout, command: channel.Go, before: s
         returned = function(*on_device(layout, index), *scalars)
         outputs = as_outputs(returned)
         destinations = layout.destinations[index]
-        status = _form_status(outputs, layout.destinations[index], layout)
+        status = form_status(outputs, layout.destinations[index], layout)
         if status == wire.DONE and command.retain:
             earlier = [output for _, kept in retained for output in kept]
             storages = [one.storage for one in layout.operands[index]]
             status = memory_status(outputs, storages, earlier, apart=layout.apart)
         if status != wire.DONE:
-            channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
+            channel.reply(command.call_id, status, completed=done, outputs=forms(outputs))
             return
         if layout.return_inputs:
             return_inputs(layout.operands[index])
         if command.retain:
             retained.append((destinations, outputs))
         else:
-            _copy_out(destinations, outputs)
+            copy_out(destinations, outputs)
     for destinations, kept in retained:
-        _copy_out(destinations, kept)
+        copy_out(destinations, kept)
         write_to_ends(kept)
     status = before.status_after(_inputs_of(layout, command))
     if status == wire.DONE and not _RETAINED.is_intact():
         status = wire.CHANGED_AN_OUTPUT
     if command.retain:
         _RETAINED.keep([output for _, kept in retained for output in kept])
-    channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
-
-
-def chain(function: Function | None, layout: Layout, command: channel.Chain) -> None:
-    """Call the function on one set after the other; the outputs of each call choose the next set.
-
-    Without a function no call is made, and what remains is the cost of the path.
-    """
-    memory.fill_with(0)
-    everything = [tensor for one in layout.inputs for tensor in one]
-    before = surroundings.look(everything)
-    scalars = command.scalars[: layout.scalars]
-    outputs: tuple[object, ...] = ()
-    index, waiting = command.first, list(range(len(layout.inputs)))
-    waiting.remove(index)
-    for done in range(0 if function is None else command.count):
-        assert function is not None, "no call is made without one"
-        outputs = as_outputs(function(*layout.inputs[index], *scalars))
-        status = _form_status(outputs, layout.destinations[index], layout)
-        if status != wire.DONE:
-            channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
-            return
-        _copy_out(layout.destinations[index], outputs)
-        total = sum(int(one.sum()) for one in layout.words[index])
-        index = wire.next_in_chain(total, waiting) if waiting else index
-    status = before.status_after(everything)
-    channel.reply(command.call_id, status, completed=command.count, outputs=_forms(outputs))
+    channel.reply(command.call_id, status, completed=command.count, outputs=forms(outputs))
 
 
 def _inputs_of(layout: Layout, command: channel.Go) -> list[torch.Tensor]:
@@ -291,18 +265,18 @@ def _run_in_cycles(
         for place, index in enumerate(sets):
             returned = function(*layout.inputs[index], *scalars)
             outputs = kept[place] = as_outputs(returned)
-            status = _form_status(outputs, layout.destinations[index], layout)
+            status = form_status(outputs, layout.destinations[index], layout)
             if status != wire.DONE:
                 done = cycle * command.count + place
-                channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
+                channel.reply(command.call_id, status, completed=done, outputs=forms(outputs))
                 return
     for index, outputs in zip(sets, kept, strict=True):
         if layout.return_inputs:
             return_inputs(layout.operands[index])
-        _copy_out(layout.destinations[index], outputs)
+        copy_out(layout.destinations[index], outputs)
     completed = command.count * command.cycles
     status = before.status_after(_inputs_of(layout, command))
-    channel.reply(command.call_id, status, completed=completed, outputs=_forms(kept[-1]))
+    channel.reply(command.call_id, status, completed=completed, outputs=forms(kept[-1]))
 
 
 def _run_series(function: Function, layout: Layout, command: channel.Go, before: surroundings.Surroundings) -> None:
@@ -313,15 +287,15 @@ def _run_series(function: Function, layout: Layout, command: channel.Go, before:
     answers: list[tuple[object, ...]] = []
     for done in range(command.cycles):
         outputs = as_outputs(function(*inputs, *scalars))
-        status = _form_status(outputs, places, layout)
+        status = form_status(outputs, places, layout)
         if status != wire.DONE:
-            channel.reply(command.call_id, status, completed=done, outputs=_forms(outputs))
+            channel.reply(command.call_id, status, completed=done, outputs=forms(outputs))
             return
         answers.append(outputs)
     for place, destination in enumerate(destinations):
         destination.copy_(torch.stack([outputs[place] for outputs in answers]))
     status = before.status_after(_inputs_of(layout, command))
-    channel.reply(command.call_id, status, completed=command.cycles, outputs=_forms(answers[-1]))
+    channel.reply(command.call_id, status, completed=command.cycles, outputs=forms(answers[-1]))
 
 
 def as_outputs(returned: object) -> tuple[object, ...]:
@@ -346,16 +320,19 @@ def return_inputs(operands: tuple[Operand, ...]) -> None:
             operand.source.copy_(operand.storage)
 
 
-def _copy_out(destinations: tuple[torch.Tensor, ...], outputs: tuple[object, ...]) -> None:
+def copy_out(destinations: tuple[torch.Tensor, ...], outputs: tuple[object, ...]) -> None:
+    """Copy a call's outputs to their places in the arena."""
     for destination, output in zip(destinations, outputs, strict=True):
         destination.copy_(output)
 
 
-def _forms(outputs: tuple[object, ...]) -> tuple[wire.OutputForm, ...]:
+def forms(outputs: tuple[object, ...]) -> tuple[wire.OutputForm, ...]:
+    """Return the forms of the outputs that are plain tensors, for a reply."""
     return tuple(_form(o) for o in outputs[: wire.MAX_OUTPUTS] if type(o) is torch.Tensor)
 
 
-def _form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, ...], layout: Layout) -> int:
+def form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, ...], layout: Layout) -> int:
+    """Return `DONE` if the outputs can be copied to their places, and otherwise what is wrong with their form."""
     if len(outputs) != len(destinations):
         return wire.WRONG_TYPE
     on_cpu = layout.device == "cpu"

@@ -194,6 +194,17 @@ class Session:
         body = wire.CHAIN_BODY.pack(call_id, function, first, count, *padded)
         return self._exchange(wire.pack_command(wire.CHAIN, body), call_id=call_id, calls=count)
 
+    def look_around(self) -> Returned | Refused:
+        """Let the guest read what the next chain must leave unchanged, before it has the chain's inputs.
+
+        It takes as long as some calls, so it has no part in a chain's time.
+        """
+        return self._set_up({"surroundings": "look"})
+
+    def compare_surroundings(self) -> Returned | Refused:
+        """Let the guest compare them after a chain, once the host has read the chain's outputs."""
+        return self._set_up({"surroundings": "compare"})
+
     def capture(self, scalars: tuple[float, ...]) -> bytes | Refused:
         """Let the guest list one call of its first function as a launch plan; the list is untrusted."""
         directory = self._stage.candidate_directory

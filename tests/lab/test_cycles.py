@@ -238,6 +238,49 @@ def test_each_answer_leads_to_the_next_question_and_the_host_follows() -> None:
     assert order != sorted(order)
 
 
+WATCHES_THE_HARNESS = """if timed and not asked:
+        asked.append(index)
+        looks = frame.f_globals["surroundings"]
+
+        def told(function, name):
+            def call(*arguments, **named):
+                stack, one = [], sys._getframe(1)
+                while one is not None:
+                    stack.append(one.f_code.co_name)
+                    one = one.f_back
+                print(name, "inside" if "chain" in stack else "outside", file=sys.stderr)
+                return function(*arguments, **named)
+
+            return call
+
+        looks.look = told(looks.look, "look")
+        looks.Surroundings.status_after = told(looks.Surroundings.status_after, "compare")"""
+
+
+def test_what_the_harness_looks_at_takes_none_of_the_time_of_the_calls() -> None:
+    """A candidate that skips what only the harness does would otherwise be faster than its work."""
+    with cheating(WATCHES_THE_HARNESS) as kernel:
+        assert (chained(kernel, 1), chained(kernel, 2)) == (None, None)
+        _, log = kernel.finish()
+    assert [line for line in log.splitlines() if line] == ["compare outside", "look outside", "compare outside"]
+
+
+@pytest.mark.parametrize(
+    ("cheat", "code"),
+    [
+        ("torch.set_num_threads(3) if timed else None", "STATE_CARRIED"),
+        ("torch.manual_seed(1) if timed else None", "STATE_CARRIED"),
+        ("x.requires_grad_() if timed else None", "INPUT_MUTATED"),
+    ],
+    ids=["settings", "generator", "input"],
+)
+def test_what_a_timed_call_leaves_behind_is_found(cheat: str, code: str) -> None:
+    with cheating(cheat) as kernel:
+        failed = chained(kernel, 1)
+    assert failed is not None
+    assert failed.reason.code == code
+
+
 ONE_BUFFER = "y = globals().setdefault('kept', torch.empty_like(y)).copy_(y) if timed or 'kept' in globals() else y"
 
 

@@ -226,10 +226,13 @@ class LoadedKernel:
 
         No call can start before the previous one is done. Most cases are never asked, so answering all of them at
         once is no gain. Each result has the time of all calls together.
+
+        The guest looks at its surroundings before it has the inputs, and again when its outputs have been read. So
+        it can't use either time for the calls.
         """
-        refused = self.lay_out(cases[0].shape, len(cases))
-        if refused is not None:
-            return no_answer(refused, PLAIN, cases[0])
+        looked = self.lay_out(cases[0].shape, len(cases)) or self._session.look_around()
+        if isinstance(looked, Refused):
+            return no_answer(looked, PLAIN, cases[0])
         parallel_map(self._write, zip(cases, self._sets, strict=True), serial_up_to=1)
         for slots in self._sets:
             for slot in slots.outputs:
@@ -241,7 +244,11 @@ class LoadedKernel:
             return (Observed(cases[first], (), answer.elapsed_ns),)
         self.calls += count
         order = followed(self._arena, self._sets, first, count)
-        return self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
+        observed = self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
+        left = self._session.compare_surroundings()
+        if isinstance(observed, Failed) or not isinstance(left, Refused):
+            return observed
+        return no_answer(left, PLAIN, cases[0])
 
     def capture(self) -> bytes | Refused:
         """Let the guest list the launches of one call with the first set's inputs. The list is untrusted."""

@@ -1,0 +1,40 @@
+"""Runs beside hostile code. Makes a chain of timed calls: the outputs of each call choose the next set.
+
+What a call must leave unchanged is read before and after a chain, by commands of their own. The clock doesn't see
+them, since a candidate that skipped them would otherwise save their time.
+"""
+
+from . import channel, memory, run, surroundings, wire
+
+
+def chain(function: run.Function | None, layout: run.Layout, command: channel.Chain) -> None:
+    """Call the function on one set after the other; the outputs of each call choose the next set.
+
+    Without a function no call is made, and what remains is the cost of the path.
+    """
+    scalars = command.scalars[: layout.scalars]
+    outputs: tuple[object, ...] = ()
+    index, waiting = command.first, list(range(len(layout.inputs)))
+    waiting.remove(index)
+    for done in range(0 if function is None else command.count):
+        assert function is not None, "no call is made without one"
+        outputs = run.as_outputs(function(*layout.inputs[index], *scalars))
+        status = run.form_status(outputs, layout.destinations[index], layout)
+        if status != wire.DONE:
+            channel.reply(command.call_id, status, completed=done, outputs=run.forms(outputs))
+            return
+        run.copy_out(layout.destinations[index], outputs)
+        total = sum(int(one.sum()) for one in layout.words[index])
+        index = wire.next_in_chain(total, waiting) if waiting else index
+    channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=run.forms(outputs))
+
+
+def look_around(layout: run.Layout) -> surroundings.Surroundings:
+    """Read what the next chain of calls must leave unchanged, and leave memory unfilled for it."""
+    memory.fill_with(0)
+    return surroundings.look(tensor for one in layout.inputs for tensor in one)
+
+
+def status_after(before: surroundings.Surroundings, layout: run.Layout) -> int:
+    """Return the status of the calls since the look: `DONE` if they changed nothing."""
+    return before.status_after(tensor for one in layout.inputs for tensor in one)
