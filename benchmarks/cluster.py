@@ -7,8 +7,10 @@
 It needs the repository, Python 3.11, g++ and the extras `lab` and `ray`; the nodes are two of this machine. With
 --cpus-per-node each node keeps to cores of its own, and has a job for every two of them. Each candidate is a C++
 example that is compiled and then refused. Without --apart the pipeline is given again with --resume after the kill,
-and the document says how many candidates are decided and how many are decided more than once. With --apart the
-candidates are judged by two nodes for one workspace, and by two workers of two workspaces, and both rates are told.
+and the document says how many candidates are decided and how many are decided more than once. Until then a line in
+JSON says every ten seconds how far it is, so that a run that is cut short still tells something. It ends with 1 if a
+candidate has no decision, or two. With --apart the candidates are judged by two nodes for one workspace, and by two
+workers of two workspaces, and both rates are told.
 """
 
 import argparse
@@ -32,6 +34,10 @@ ROOT = Path(__file__).resolve().parents[1]
 HONEST = ROOT / "examples" / "honest_cpp"
 POLL_S = 0.5
 """Time between two looks at the ledger, in seconds."""
+TOLD_EVERY_S = 10.0
+"""Time between two lines that say how far a run is, in seconds. Chosen; a run of eight minutes has 48."""
+OBJECT_STORE_BYTES = 100 << 20
+"""Memory of a node's object store, in bytes. Jobs and answers pass it. By default Ray takes a third of all."""
 CORES_OF_A_JOB = 2
 """Number of cores for each job of a node: one compiles or runs the candidate, the other judges."""
 
@@ -84,6 +90,16 @@ def decided_by(home: Path) -> dict[str, int]:
     return dict(Counter(named[one.env_sha256] for one in events(home, "CandidateRejected", "CandidateVerified")))
 
 
+def twice(counts: Counter[str]) -> int:
+    """Return how many candidates were decided more than once."""
+    return sum(number > 1 for number in counts.values())
+
+
+def submitted(home: Path) -> int:
+    """Return how many candidates were submitted."""
+    return len(events(home, "CandidateSubmitted"))
+
+
 def lost(home: Path) -> int:
     """Return how many jobs were lost with a node. Each left no verdict."""
     return len(events(home, "VerificationErrored"))
@@ -104,9 +120,11 @@ def cluster(cpus: int | None) -> Iterator[Nodes]:
     """Start two nodes, which ask for a token. With `cpus`, each keeps to that number of cores of its own."""
     from ray.cluster_utils import Cluster
 
-    found = Cluster(initialize_head=True, head_node_args={"num_cpus": cpus or 1, "include_dashboard": False})
+    # without a GPU, also on a machine that has one: candidates are for the processor
+    own = {"num_cpus": cpus or 1, "num_gpus": 0, "object_store_memory": OBJECT_STORE_BYTES}
+    found = Cluster(initialize_head=True, head_node_args={**own, "include_dashboard": False})
     try:
-        second = found.add_node(num_cpus=cpus or 1)
+        second = found.add_node(**own)
         if cpus is not None:
             cores = sorted(os.sched_getaffinity(0))
             keep_to(found.head_node, cores[:cpus])
@@ -135,23 +153,61 @@ def pipeline(home: Path, task: str, folders: Sequence[Path], nodes: Nodes, *more
     forge("pipeline", task, *folders, *at, "--home", home, "--json", *more)
 
 
+class Watch:
+    """Looks at a workspace's ledger while a pipeline runs, and tells how far it is."""
+
+    def __init__(self, home: Path, judging: threading.Thread) -> None:
+        self._home, self._judging = home, judging
+        self._began_s = self._told_s = time.monotonic()
+        self.first_s: float | None = None
+        """Time from the beginning until the first decision was seen, in seconds."""
+
+    def elapsed_s(self) -> float:
+        """Return the time since the pipeline began."""
+        return time.monotonic() - self._began_s
+
+    def until(self, count: int | None) -> int:
+        """Return the number of decisions when there are `count`, or when the pipeline ends."""
+        at = decided(self._home).total()
+        while self._judging.is_alive() and (count is None or at < count):
+            time.sleep(POLL_S)
+            at = decided(self._home).total()
+            if at and self.first_s is None:
+                self.first_s = self.elapsed_s()
+            if time.monotonic() - self._told_s >= TOLD_EVERY_S:
+                self.tell("judging")
+        return at
+
+    def tell(self, what: str) -> None:
+        """Print how far it is."""
+        self._told_s, counts = time.monotonic(), decided(self._home)
+        far = {"at": what, "after_s": round(self.elapsed_s(), 1), "submitted": submitted(self._home)}
+        far |= {"decided": len(counts), "decided_more_than_once": twice(counts), "lost_jobs": lost(self._home)}
+        print(
+            json.dumps(far | {"decided_by_each_node": decided_by(self._home), "load": os.getloadavg()[0]}), flush=True
+        )
+
+
 def with_a_kill(count: int, folder: Path, *, cpus: int | None) -> dict[str, object]:
     """Judge candidates, kill a node when half of them are decided, and go on."""
     home, folders = folder / "home", made(folder, count)
-    task, at = workspace(home), 0
+    task = workspace(home)
     with cluster(cpus) as nodes:
-        began = time.monotonic()
         judging = threading.Thread(target=pipeline, args=(home, task, folders, nodes))
+        watch = Watch(home, judging)
         judging.start()
-        while judging.is_alive() and at < count // 2:
-            time.sleep(POLL_S)
-            at = decided(home).total()
-        killed_after_s = time.monotonic() - began
+        at = watch.until(count // 2)
+        killed_after_s = watch.elapsed_s()
         nodes.kill()
-        judging.join()
-        took_s, first = time.monotonic() - began, decided(home).total()
+        watch.tell("a node was killed")
+        first = watch.until(None)
+        took_s = watch.elapsed_s()
+        watch.tell("the first command ended")
         pipeline(home, task, folders, nodes, "--resume")
+        resume_took_s = watch.elapsed_s() - took_s
+        watch.tell("the second command ended")
     counts = decided(home)
+    judged_s = killed_after_s - (watch.first_s or 0.0)
     stands = forge("ledger", "verify", "--home", home, "--json").returncode == 0
     return {
         "candidates": count,
@@ -160,13 +216,16 @@ def with_a_kill(count: int, folder: Path, *, cpus: int | None) -> dict[str, obje
         "decided_when_the_node_was_killed": at,
         "decided_by_the_first_command": first,
         "decided": len(counts),
-        "decided_more_than_once": sum(number > 1 for number in counts.values()),
+        "decided_more_than_once": twice(counts),
         "lost_jobs_asked_for_again": lost(home),
         "decided_by_each_node": decided_by(home),
         "ledger_stands": stands,
-        "per_minute_before_the_kill": round(60 * at / killed_after_s, 1),
+        "first_decision_after_s": round(watch.first_s or 0.0, 1),
+        "per_minute_before_the_kill": round(60 * at / judged_s, 1) if judged_s > 0 else None,
+        "per_minute_after_the_kill": round(60 * (first - at) / (took_s - killed_after_s), 1),
+        "killed_after_s": round(killed_after_s, 1),
         "first_command_took_s": round(took_s, 1),
-        "resume_took_s": round(time.monotonic() - began - took_s, 1),
+        "resume_took_s": round(resume_took_s, 1),
     }
 
 
@@ -209,7 +268,10 @@ def main() -> None:
         options.error(f"expected 2 candidates or more, and without --apart 1 to {here // 2} cores for each node")
     with tempfile.TemporaryDirectory(prefix="forge-cluster-") as folder:
         ask = beside_two_apart if chosen.apart else with_a_kill
-        print(json.dumps(ask(chosen.candidates, Path(folder), cpus=cpus), indent=1))
+        found = ask(chosen.candidates, Path(folder), cpus=cpus)
+        print(json.dumps(found, indent=1))
+    if not chosen.apart and (found["decided"] != chosen.candidates or found["decided_more_than_once"]):
+        sys.exit(1)
 
 
 if __name__ == "__main__":

@@ -216,7 +216,7 @@ class NodeWorker:
     """Answers calls on a node. Ray starts it there by its name, in a process of its own."""
 
     def __init__(self, device: str | None) -> None:
-        found = choose(devices(), device)
+        found = None if device is None else choose(devices(), device)
         if device is not None and found is None:
             raise EnvironmentUnfit(f"this node has no GPU {device!r}: expected one of {[d.uuid for d in devices()]}")
         os.environ["CUDA_VISIBLE_DEVICES"] = found.uuid if found else ""
