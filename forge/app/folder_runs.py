@@ -128,10 +128,10 @@ def _earlier_run(workspace: Workspace, task: Task, folder: Path, *, author: str 
     ).events[0]
     assert isinstance(offered, CandidateSubmitted | CandidateRejected)
     types = (CandidateSubmitted.TYPE, CandidateRejected.TYPE)
-    for recorded in reversed(list(workspace.ledger.read(types=types))):
+    for recorded in reversed(list(workspace.ledger.read(stream=offered.stream(), types=types))):
         event = recorded.event
         assert isinstance(event, CandidateSubmitted | CandidateRejected)
-        if (event.task_id, event.candidate) == (task.task_id, offered.candidate):
+        if event.task_id == task.task_id:
             run = workspace.find_run(event.run_id)
             if _answers(run, offered, with_author=author is not None):
                 return run
