@@ -52,6 +52,11 @@ class Catalogue:
         """Return all calls: the oracle is quick, and the arena's size is the only limit."""
         return wanted
 
+    @property
+    def continuous(self) -> frozenset[int]:
+        """Positions of the floats that follow the workload's kind."""
+        return frozenset(place for place, spec in enumerate(self.operation.inputs) if spec.follows_kind)
+
     def related(self, draw: Callable[[], Case], rng: random.Random) -> list[Case]:
         """Return fresh values, changed low bits, new weights, new scalars, and swaps within rows.
 
@@ -61,7 +66,6 @@ class Catalogue:
         operation = self.operation
         first, coarse = draw(), changes.coarse(operation, draw())
         rows = changes.with_rows(operation)
-        floats = [place for place, spec in enumerate(operation.inputs) if spec.follows_kind]
 
         def swaps(case: Case) -> list[Case]:
             return [changes.swap_in_row(case, place, rng) for place in _swapped(len(operation.inputs), rows, rng)]
@@ -69,7 +73,7 @@ class Catalogue:
         return [
             draw(),
             first,
-            changes.low_bits(first, floats),
+            changes.low_bits(first, sorted(self.continuous)),
             changes.flipped_weights(operation, first),
             changes.other_scalars(first),
             *swaps(first),

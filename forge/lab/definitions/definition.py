@@ -67,5 +67,9 @@ class Definition(Protocol):
     def kept_calls(self, wanted: int, call_bytes: int) -> int:
         """Return how many calls, with operands of `call_bytes` each, keep their outputs at once: at most `wanted`."""
 
+    @property
+    def continuous(self) -> frozenset[int]:
+        """Positions of the inputs that may have any value between their smallest and their largest."""
+
     def related(self, draw: Callable[[], Case], rng: random.Random) -> list[Case]:
         """Return questions that differ little from each other, for the same tensors. The first comes again last."""

@@ -74,6 +74,14 @@ class ReferenceFile:
         """Return as many calls as `KEPT_BYTES` hold, but at least a few."""
         return min(wanted, max(FEWEST_KEPT, KEPT_BYTES // max(1, call_bytes)))
 
+    @property
+    def continuous(self) -> frozenset[int]:
+        """Positions of the continuous arguments, and of the weights that are parameters in floats."""
+        count = len(self.contract.tensors)
+        arguments = (place for place, one in enumerate(self.contract.tensors) if one.continuous)
+        weights = set(range(count, count + len(self.contract.weights))) - self.contract.still
+        return frozenset((*arguments, *weights))
+
     def related(self, draw: Callable[[], Case], rng: random.Random) -> list[Case]:
         """Return questions in which each operand alone is new, then the weights, then a few values within operands.
 
@@ -92,16 +100,9 @@ class ReferenceFile:
             *(_with_swaps(first, group, rng) for group in groups),
             *(_with_swaps(first, [rng.choice(group)], rng) for group in groups * SWAPS if group),
             first,
-            changes.low_bits(first, [place for place in places if self._is_continuous(place)]),
+            changes.low_bits(first, sorted(self.continuous)),
             first,
         ]
-
-    def _is_continuous(self, place: int) -> bool:
-        """Return whether an operand may have any value between its smallest and its largest."""
-        count = len(self.contract.tensors)
-        if place < count:
-            return self.contract.tensors[place].continuous
-        return place not in self.contract.still
 
 
 def _with_swaps(case: Case, places: Sequence[int], rng: random.Random) -> Case:

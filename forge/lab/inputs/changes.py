@@ -100,6 +100,20 @@ def low_bits(case: Case, positions: Iterable[int]) -> Case:
     return case
 
 
+def low_bits_flipped(case: Case, positions: Iterable[int], rng: random.Random) -> Case:
+    """Flip some low bits of these operands' floats, the same in all elements, within the range of the old values."""
+    import torch
+
+    for position in positions:
+        whole = case.inputs[position]
+        mask = LOW_BITS.get(whole.itemsize, 0)
+        if mask and whole.numel():
+            bits = whole.view(torch.int32 if whole.itemsize == 4 else torch.int16)
+            changed = bits.bitwise_xor(rng.randint(1, mask)).view(whole.dtype)
+            case = _with_input(case, position, changed.clamp_(whole.min(), whole.max()))
+    return case
+
+
 def coarse(operation: Operation, case: Case) -> Case:
     """Round each activation to an odd multiple of a step, which is 2^-6 of its largest value or more.
 

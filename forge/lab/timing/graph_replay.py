@@ -29,11 +29,11 @@ from forge.lab.timing.clock_envelope import compared
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
+from forge.lab.timing.hard_values import hard_kinds
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
 from forge.lab.timing.judged_later import JudgedLater
 from forge.lab.timing.residency import Residence
 from forge.lab.timing.roofline import write_back_ns
-from forge.lab.timing.slope import hard_kinds
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import Returned
 from forge.sandbox.session import Window
@@ -358,8 +358,7 @@ class _ReplayPair:
     def _judge_hard_values(self) -> Failed | None:
         """Judge windows like the timed ones, in which half of the sets have values that gates ask."""
         kernel = self._guests.sides[CANDIDATE].kernel
-        kinds = hard_kinds(kernel)
-        hard = kernel.cases(kernel.shape, [self._rng.choice(kinds) for _ in range(HARD_DRAWN)])
+        hard = kernel.cases(kernel.shape, hard_kinds(kernel).draw(HARD_DRAWN, self._rng))
         self._cases = [self._rng.choice(hard) if self._rng.random() < 0.5 else case for case in self._cases]
         for side in self._judged_sides:
             if self._guests.sides[side].kernel.fill(self._cases) is not None:

@@ -21,14 +21,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forge.domain.contender import is_contender
-from forge.domain.input_kind import END_KINDS, InputKind
+from forge.domain.input_kind import InputKind
 from forge.domain.policy import CONTROL_KIND, Policy
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
-from forge.lab.gates import scales, specials
+from forge.lab.inputs.changes import low_bits_flipped
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.observed import Case, rotated
 from forge.lab.timing.contender_failure import raise_for_contender
@@ -39,6 +39,7 @@ from forge.lab.timing.cpu_processes import (
     GuestSet,
     open_guests,
 )
+from forge.lab.timing.hard_values import HardKinds, hard_kinds
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
 from forge.lab.timing.release_plan import Planned, plan_release, residence_of, resident_plan
 from forge.lab.timing.residency import Residence
@@ -173,36 +174,35 @@ class _SlopePair:
 
 
 def questions(
-    kernel: LoadedKernel, planned: Planned, rng: random.Random, *, hard: Sequence[InputKind] = ()
+    kernel: LoadedKernel, planned: Planned, rng: random.Random, *, hard: HardKinds | None = None
 ) -> list[Case]:
     """Draw fresh cases at the public shape, one for each set. With `hard` kinds, half of the drawn cases have one.
 
-    Drawing is slow, so most sets are rotations of others: they are still other questions.
+    Drawing is slow, so most sets are others whose contents were moved on and whose low bits were flipped.
     """
     kinds: list[InputKind] = ["normal"] * max(2, planned.asked // 2)
-    kinds += [rng.choice(hard) for _ in kinds] if hard else kinds
-    drawn = [kernel.case(kernel.shape, kind) for kind in kinds[: planned.shown]]
+    beside = min(len(kinds), planned.shown - len(kinds))
+    kinds += hard.draw(beside, rng) if hard else kinds[:beside]
+    drawn = [kernel.case(kernel.shape, kind) for kind in kinds]
     usual = [case for case in drawn if case.kind == "normal"]
-    rotations = [
-        rotated(usual, rng.randrange(len(usual)), rng.randrange(1, 2**31), kernel.operation.still)
-        for _ in range(0 if hard else planned.shown - len(drawn))
-    ]
+    rotations = [_moved_on(kernel, usual, rng) for _ in range(0 if hard else planned.shown - len(drawn))]
     cases = [*drawn, *rotations, *_repeated_cases(drawn, planned.shown - len(drawn) - len(rotations), rng)]
     rng.shuffle(cases)
     return cases
 
 
+def _moved_on(kernel: LoadedKernel, cases: Sequence[Case], rng: random.Random) -> Case:
+    """Return one of the cases, rotated, with other low bits.
+
+    Elementwise, the answer to a rotated question is the rotated answer, which a kernel could copy.
+    """
+    moved = rotated(cases, rng.randrange(len(cases)), rng.randrange(1, 2**31), kernel.operation.still)
+    return low_bits_flipped(moved, sorted(kernel.definition.continuous), rng)
+
+
 def _repeated_cases(drawn: Sequence[Case], count: int, rng: random.Random) -> list[Case]:
     """Return `count` of the drawn cases at random, unrotated: a rotation would change what their kind means."""
     return [rng.choice(drawn) for _ in range(count)]
-
-
-def hard_kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
-    """Return the kinds of values that gates ask of the operation at the public shape."""
-    special = specials.kinds_of(kernel)
-    if kernel.shape[kernel.operation.reduced_axis] == 1:
-        special = tuple(kind for kind in special if kind != "special_weights")
-    return kernel.definition.kinds((*scales.KINDS, *END_KINDS, *special)) or ("normal",)
 
 
 def measure(
