@@ -104,7 +104,7 @@ def test_sums_of_integers_are_exact(dtype: str) -> None:
 def test_every_special_value_stands_alone_and_in_whole_rows_of_each_operand() -> None:
     count = len(PATTERNS)
     shape = {"batch": 2 * count, "hidden_size": 64}
-    x, residual, weight = draw(find_operation("fused_add_rmsnorm"), shape, "fp32", "special_rows", seed=1)
+    x, residual, weight = draw(find_operation("fused_add_rmsnorm"), shape, "fp32", "special_rows", seed=48)
     for number, operand in enumerate((x, residual)):
         other = operand[count * (1 - number) :][:count]
         own = operand[count * number :][:count]
@@ -119,6 +119,25 @@ def test_every_special_value_stands_alone_and_in_whole_rows_of_each_operand() ->
         assert not bool(behind[0])
         assert int(most.sum()) == 64 - 3
     assert bool(weight.isfinite().all())
+
+
+def test_zeros_stand_beside_special_values_and_not_beside_usual_ones() -> None:
+    shape = {"batch": 2 * len(PATTERNS), "hidden_size": 64}
+    gate, up = draw(find_operation("silu_mul"), shape, "fp32", "special_rows", seed=48)
+    zeros = [(one == 0).sum(1).tolist() for one in (up[: len(PATTERNS)], gate[len(PATTERNS) :])]
+    assert zeros == [[0, *[16] * (len(PATTERNS) - 1)]] * 2
+
+
+def test_a_single_row_has_each_pattern_of_special_values_in_some_draw() -> None:
+    """It always had the first pattern, which leaves a row as it is: decoding asks one row."""
+    rows = [
+        draw(find_operation("fused_add_rmsnorm"), {"batch": 1, "hidden_size": 64}, "fp32", "special_rows", seed=seed)
+        for seed in range(2 * len(PATTERNS))
+    ]
+    for operand in range(2):
+        special = [row[operand] for row in rows if not bool(row[operand].isfinite().all())]
+        assert len(special) == len(PATTERNS) - 1
+        assert sum(bool(one.isnan().any()) for one in special) == 3
 
 
 @pytest.mark.parametrize(("dtype", "lowest"), [("fp32", -(2.0**100)), ("fp16", -65504.0)])

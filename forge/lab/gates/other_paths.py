@@ -1,4 +1,4 @@
-"""Chooses shapes at which kernels often go another way than at the public one: long rows, very long ones, many rows.
+"""Chooses shapes at which kernels often go another way than at the public one: long rows, many rows, large operands.
 
 Other gates ask such shapes with normal values. Here they are small enough to be asked with every kind of values. An
 interpreter gets none of them, since they take it minutes.
@@ -18,6 +18,13 @@ SHORTEST = 1_025
 MANY_ROWS, NARROW = (257, 400), (33, 79)
 """Range of a number of rows, and the range from which their width is drawn. A warp has 32 lanes, and blocks of rows
 have up to 256."""
+LARGE_ROWS, LARGE_WIDTHS = (64, 100), (513, 640)
+"""Ranges of the rows and of the width of a large operand, which has 2^15 to 2^16 elements. Kernels start threads, or
+take a grid of two axes, from about 2^15 elements on."""
+VERY_MANY_ROWS = (513, 1500)
+"""Range of a number of rows beyond those of one launch of 512 threads, with narrow rows."""
+MOST_LARGE_ELEMENTS = 2**16
+"""Number of elements in a large operand, at most. Chosen; each kind of values then takes some milliseconds."""
 MOST_FREE = 5
 """Size of any other axis, at most. Chosen; longer ones cost time for each kind of values."""
 MOST_ELEMENTS = 2**15 - 1
@@ -28,7 +35,7 @@ the work."""
 def shapes(
     kernel: LoadedKernel, *, rows: int = LONG_ROWS, modulus: int = 1, remainder: int = 0
 ) -> list[Mapping[str, int]]:
-    """Return the shapes that may be asked: `rows` long rows, a very long one, and many short ones.
+    """Return the shapes that may be asked: `rows` long rows, a very long one, many short ones, and large operands.
 
     Widths have this remainder. A shape whose operands would be too large becomes shorter; if it is then like the
     usual ones, it is left out.
@@ -45,8 +52,19 @@ def shapes(
         if (shape := _shortened(kernel, {**thin, row_axis: count, reduced: width}, reduced))[reduced] >= least
     ]
     many = {**thin, row_axis: log_uniform(rng, *MANY_ROWS), reduced: narrow}
-    found.append(_shortened(kernel, many, row_axis))
+    found += [_shortened(kernel, many, row_axis), *_large(kernel, thin)]
     return [shape for shape in kernel.shapes(*found) if shape != kernel.shape and kernel.fits(shape, 1)]
+
+
+def _large(kernel: LoadedKernel, thin: Mapping[str, int]) -> list[Mapping[str, int]]:
+    """Return a shape with many wide rows and one with very many narrow ones, unless they had to be shortened much."""
+    operation, rng = kernel.operation, kernel.rng
+    shapes = []
+    for counts, widths in ((LARGE_ROWS, LARGE_WIDTHS), (VERY_MANY_ROWS, NARROW)):
+        size = {operation.row_axis: log_uniform(rng, *counts), operation.reduced_axis: log_uniform(rng, *widths)}
+        shape = _shortened(kernel, {**thin, **size}, operation.row_axis, most=MOST_LARGE_ELEMENTS)
+        shapes += [shape] if shape[operation.row_axis] >= counts[0] else []
+    return shapes
 
 
 def quick_shape(kernel: LoadedKernel, rows: int, width: int) -> Mapping[str, int]:
@@ -62,7 +80,9 @@ def _with_short_axes(kernel: LoadedKernel) -> dict[str, int]:
     return {**kernel.shape, **{axis: min(MOST_FREE, kernel.shape[axis]) for axis in free}}
 
 
-def _shortened(kernel: LoadedKernel, shape: Mapping[str, int], axis: str) -> Mapping[str, int]:
+def _shortened(
+    kernel: LoadedKernel, shape: Mapping[str, int], axis: str, *, most: int = MOST_ELEMENTS
+) -> Mapping[str, int]:
     """Return the shape with one axis shortened until each operand has few enough elements."""
-    share = MOST_ELEMENTS / max(1, largest_operand(kernel.operation, shape))
+    share = most / max(1, largest_operand(kernel.operation, shape))
     return {**shape, axis: max(1, int(shape[axis] * min(1.0, share)))}

@@ -4,6 +4,7 @@ Apart from known edges, all sizes are drawn anew for each examination. The opera
 besides the public one.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 
@@ -52,6 +53,14 @@ MOST_EQUAL_ELEMENTS, EQUAL_RANGE = 2**16, (4, 129)
 may tell its axes apart by their sizes."""
 MOST_ROWS, MOST_TALL_ELEMENTS = 4096, 2**15
 """Number of rows up to which one is drawn in every second octave, and the most elements of rows times width there."""
+SINGLE_ROW_REMAINDERS = 8
+"""Number of remainders of the width in shapes of one row, which kernels often treat by code of its own. Vectors of up
+to eight elements divide it."""
+SINGLE_ROW_FREE = ((2, 64), (65, 257))
+"""Ranges from which the size of another axis is drawn in shapes of one row: within a usual block, and beyond it."""
+MOST_BOTH, MOST_BOTH_ELEMENTS, BOTH_WIDTHS = 512, 2**18, (512, 2**14)
+"""Number of rows up to which one is drawn in each octave with a wide row, the most elements of both there, and the
+range of these widths. Kernels choose their way by both numbers."""
 TWO_DRAWS_FROM = 1024
 """Width in elements from which two widths are drawn in each octave. Such an octave has more widths, and kernels
 change there how they read a row."""
@@ -188,7 +197,14 @@ def _edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     free = (*FREE_EDGES, *in_each_octave(rng, 4, MOST_FREE))
     by_free = [{**few, axis: size} for axis in kernel.operation.free_axes for size in free]
     by_free = [shape for shape in by_free if narrowed(kernel.operation, shape) == shape]
-    found = (*by_reduced, *_beside_powers(kernel), *_with_equal_axes(kernel), *by_rows, *by_free)
+    found = (
+        *by_reduced,
+        *_beside_powers(kernel),
+        *_single_rows(kernel),
+        *_with_equal_axes(kernel),
+        *by_rows,
+        *by_free,
+    )
     return [affordable(kernel.operation, shape, kernel.shape) for shape in found]
 
 
@@ -205,6 +221,21 @@ def _beside_powers(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         narrow = {**thin, reduced: min(kernel.shape[reduced], MOST_TALL_ELEMENTS // count, log_uniform(rng, *WIDTHS))}
         shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
     return list(shapes)
+
+
+def _single_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes of one row, as decoding asks them, with every remainder of the width; one other axis varies."""
+    rng, operation = kernel.rng, kernel.operation
+    remainders = range(SINGLE_ROW_REMAINDERS)
+    if not kernel.runner.takes_large_shapes:
+        remainders = range(rng.randrange(SINGLE_ROW_REMAINDERS), SINGLE_ROW_REMAINDERS, SINGLE_ROW_REMAINDERS)
+    free = {axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in operation.free_axes}
+    shapes: list[Mapping[str, int]] = []
+    for remainder, ends in itertools.product(remainders, SINGLE_ROW_FREE if free else SINGLE_ROW_FREE[:1]):
+        width = of_class(rng, *WIDTHS, SINGLE_ROW_REMAINDERS, remainder)
+        varied = {rng.choice(operation.free_axes): log_uniform(rng, *ends)} if free else {}
+        shapes.append({**kernel.shape, **free, **varied, operation.row_axis: 1, operation.reduced_axis: width})
+    return shapes
 
 
 def _with_equal_axes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
@@ -233,8 +264,21 @@ def _drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL_ELEMENTS // count)
         narrow = {**kernel.shape, reduced: max(1, width)}
         shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
+    shapes += _many_wide_rows(kernel)
     shapes = [affordable(kernel.operation, shape, kernel.shape, most_elements=MOST_DRAWN) for shape in shapes]
     return [*shapes, *(near_shape(kernel.shape, rows, reduced, rng) for _ in range(NEAR_SHAPES))]
+
+
+def _many_wide_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return a shape for each octave of a number of rows, with wide rows; free axes are short."""
+    rng, operation = kernel.rng, kernel.operation
+    thin = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in operation.free_axes}}
+    shapes: list[Mapping[str, int]] = []
+    for count in in_each_octave(rng, 4, MOST_BOTH) if kernel.runner.takes_large_shapes else ():
+        width = log_uniform(rng, BOTH_WIDTHS[0], min(BOTH_WIDTHS[1], MOST_BOTH_ELEMENTS // count))
+        wide = narrowed(operation, {**thin, operation.row_axis: count, operation.reduced_axis: width})
+        shapes.append(wide)
+    return shapes
 
 
 def _corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:

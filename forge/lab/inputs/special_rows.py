@@ -12,6 +12,8 @@ from forge.operations.operation import Operation
 if TYPE_CHECKING:
     import torch
 
+ZERO_SHARE = 0.25
+"""Share of zeros in the operands beside one with special values. Chosen; most elements still show what comes out."""
 Pattern = Callable[["torch.Tensor", "torch.Tensor"], None]
 """Function that changes one row's elements, given their positions in random order."""
 
@@ -81,14 +83,18 @@ def with_special_rows(
 ) -> torch.Tensor:
     """Change values [rows, ...] of activation number `operand_index` in place, and return them.
 
-    Each row has its pattern in one of the operands.
+    Each row has its pattern in one of the operands, and some zeros in the others: a product of NaN and zero is NaN.
+    The patterns begin at a random one, the same for all operands, so that each is asked where rows are few.
     """
     import torch
 
     operands = len(operation.activations)
-    for row in range(values.shape[0]):
+    first = generator.initial_seed() % (operands * len(PATTERNS))
+    for row, number in enumerate(range(first, first + values.shape[0])):
         flat = values[row].view(-1)
         order = torch.randperm(flat.numel(), generator=generator)
-        if row // len(PATTERNS) % operands == operand_index and flat.numel():
-            PATTERNS[row % len(PATTERNS)](flat, order)
+        if number // len(PATTERNS) % operands != operand_index:
+            flat[order[: int(ZERO_SHARE * flat.numel()) if number % len(PATTERNS) else 0]] = 0.0
+        elif flat.numel():
+            PATTERNS[number % len(PATTERNS)](flat, order)
     return values
