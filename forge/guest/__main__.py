@@ -111,6 +111,8 @@ class _Served:
         from . import chain
 
         if step == "look":
+            if self._before is None:  # the first chain of this layout
+                chain.map_pages(self.arena, self.layout)  # type: ignore[arg-type]  # imported late, see _serve
             self._before = chain.look_around(self.layout)  # type: ignore[arg-type]  # imported late, see _serve
             return wire.DONE
         return chain.status_after(self._before, self.layout)  # type: ignore[arg-type]  # imported late, see _serve

@@ -4,7 +4,15 @@ What a call must leave unchanged is read before and after a chain, by commands o
 them, since a candidate that skipped them would otherwise save their time.
 """
 
+import contextlib
+import mmap
+
+import torch
+
 from . import channel, memory, run, surroundings, wire
+
+MADV_POPULATE_WRITE = 23
+"""Advice to map all pages of a range now, to be written (Linux 5.14, include/uapi/asm-generic/mman-common.h)."""
 
 
 def chain(function: run.Function | None, layout: run.Layout, command: channel.Chain) -> None:
@@ -27,6 +35,18 @@ def chain(function: run.Function | None, layout: run.Layout, command: channel.Ch
         total = sum(int(one.sum()) for one in layout.words[index])
         index = wire.next_in_chain(total, waiting) if waiting else index
     channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=run.forms(outputs))
+
+
+def map_pages(arena: mmap.mmap, layout: run.Layout) -> None:
+    """Map the pages of all operands, so that no call takes page faults; do nothing if the kernel can't.
+
+    A fault takes longer than copying a page. A candidate could map them before it is timed, and no other side would.
+    """
+    start = torch.frombuffer(arena, dtype=torch.uint8).data_ptr()
+    operands = (tensor for one in (*layout.inputs, *layout.destinations) for tensor in one)
+    end = max((tensor.data_ptr() + tensor.nbytes - start for tensor in operands if tensor.numel()), default=0)
+    with contextlib.suppress(OSError):
+        arena.madvise(MADV_POPULATE_WRITE, 0, end)
 
 
 def look_around(layout: run.Layout) -> surroundings.Surroundings:

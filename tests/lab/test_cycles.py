@@ -275,6 +275,24 @@ def test_what_the_harness_looks_at_takes_none_of_the_time_of_the_calls() -> None
     assert [line for line in log.splitlines() if line] == ["compare outside", "look outside", "compare outside"]
 
 
+FAULTS = """import resource
+    if timed:
+        faults = [resource.getrusage(resource.RUSAGE_THREAD).ru_minflt]
+        for tensor in (tensor for one in layout.destinations for tensor in one):
+            tensor.copy_(tensor.clone())
+        faults.append(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt)
+        asked.append(faults[1] - faults[0])
+        print(sum(asked), file=sys.stderr)"""
+
+
+def test_no_side_takes_page_faults_for_its_operands_while_it_is_timed() -> None:
+    """A candidate that maps the pages before it is timed would save them, and the baselines wouldn't."""
+    with cheating(FAULTS) as kernel:
+        assert chained(kernel, 1) is None
+        _, log = kernel.finish()
+    assert int(log.split()[0]) < 16  # of 64 outputs, of a page each; a kernel that maps 16 pages at once takes 28
+
+
 @pytest.mark.parametrize(
     ("cheat", "code"),
     [
