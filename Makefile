@@ -18,7 +18,7 @@ test: $(READY)  ## every test that needs no GPU
 
 test-ray: $(READY)  ## jobs on the nodes of a Ray cluster on this machine; installs Ray (minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ray]'
-	@$(BIN)/python -m pytest -n 0 tests/cluster
+	@$(BIN)/python -m pytest -n 2 --dist worksteal tests/cluster
 
 test-web: $(READY)  ## the pages in Chromium, the API with generated input, an agent's session with real gates (5 minutes)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[web-tests]'

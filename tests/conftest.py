@@ -39,11 +39,16 @@ def short_series(monkeypatch: pytest.MonkeyPatch) -> None:
     It is for tests that ask another question. The full series are asked of all honest candidates, and of
     hostile ones that must be accepted or refused by one of these gates; with FORGE_TEST_LONG=1 of all others too.
     """
+    shorten_series(monkeypatch)
+
+
+def shorten_series(patch: pytest.MonkeyPatch) -> None:
+    """Shorten the series of this process, unless all are asked for."""
     if os.environ.get("FORGE_TEST_LONG") != "1":
         from forge.lab.gates import endurance, leaks
 
-        monkeypatch.setattr(leaks, "WINDOW_S", SHORT_WINDOW_S)
-        monkeypatch.setattr(endurance, "GOALS", endurance.GOALS[1:])
+        patch.setattr(leaks, "WINDOW_S", SHORT_WINDOW_S)
+        patch.setattr(endurance, "GOALS", endurance.GOALS[1:])
 
 
 @pytest.hookimpl(trylast=True)

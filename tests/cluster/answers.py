@@ -6,12 +6,15 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+import pytest
+
 from forge.executor.local import LocalExecutor
 from forge.executor.ray import NodeWorker
 from forge.executor.remote.answering import Answering, hello
 from forge.executor.remote.frames import packed
 from forge.lab.examine import Examination
 from forge.lab.job import Job, Progress
+from tests.conftest import shorten_series
 from tests.executor.at_once import AtOnce
 
 
@@ -58,6 +61,14 @@ class OnlyWalls(NodeWorker):
     def __init__(self, device: str | None) -> None:
         super().__init__(device)
         self._answering = Answering(_AsksNothingOfSources(Path(tempfile.gettempdir()) / "forge-measuring.lock"))
+
+
+class OnlyWallsAndShortSeries(OnlyWalls):
+    """The same for a candidate that passes every gate, with the short series of the fixture `short_series`."""
+
+    def __init__(self, device: str | None) -> None:
+        super().__init__(device)
+        shorten_series(pytest.MonkeyPatch())
 
 
 class AtOnceWorker(NodeWorker):

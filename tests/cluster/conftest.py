@@ -19,9 +19,9 @@ QUICK_LOSS = {"health_check_period_ms": 1000, "health_check_timeout_ms": 5000, "
 """Settings with which Ray counts a killed node as lost within seconds; by default that takes three times as long."""
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def cluster() -> Iterator[object]:
-    """Two nodes of one processor each."""
+    """Two nodes of one processor each, for all tests of a process. A test that kills a node adds one of its own."""
     import ray
     from ray.cluster_utils import Cluster
 
@@ -33,7 +33,7 @@ def cluster() -> Iterator[object]:
     made.shutdown()
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def places(cluster: Any) -> list[str]:
     """The two nodes' places. They are listed once: each listing lets a process without a token try the cluster."""
     return places_of(cluster.address, plain_network=True)

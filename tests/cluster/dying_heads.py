@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 from forge.app import phases
-from forge.executor.ray import RayConnection
+from forge.executor.ray import SCHEME, RayConnection
 from forge.executor.remote.ssh import SshConnection
 from forge.ledger.store import Ledger
 from tests.cli.asking import ask
@@ -135,6 +135,8 @@ def wait_for_the_end(watched: Path) -> None:
 def main() -> None:
     home, watched, place = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
     told = []
+    if place.startswith(f"{SCHEME}:"):
+        import ray  # noqa: F401 (once, and not in each head)
     for step, install in STEPS.items():
         holds = step.startswith("while")
         if holds:

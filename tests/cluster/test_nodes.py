@@ -29,7 +29,7 @@ from forge.sandbox import calling_off
 from forge.sandbox.calling_off import CalledOff
 from tests.candidates import job_for
 from tests.cli.asking import HONEST, ask, copied, history, ledger_stands
-from tests.cluster.answers import Garbage, OnlyWalls, Silent, Verbose
+from tests.cluster.answers import Garbage, OnlyWalls, OnlyWallsAndShortSeries, Silent, Verbose
 from tests.docs.markdown import blocks
 from tests.docs.test_two_machines import PAGE
 from tests.evil.described import CANDIDATES, described
@@ -58,16 +58,20 @@ def test_a_node_judges_with_its_own_wall(places: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("worker", "said"),
-    [(Garbage, "no message of Forge"), (Verbose, "hello in place of an answer"), (Silent, "sent nothing for")],
+    ("worker", "patience_s", "said"),
+    [
+        (Garbage, nodes.SILENT_S, "no message of Forge"),
+        (Verbose, nodes.SILENT_S, "hello in place of an answer"),
+        (Silent, 1.0, "sent nothing for"),
+    ],
 )
 def test_what_is_no_answer_is_one_clear_error(
-    places: list[str], worker: type, said: str, monkeypatch: pytest.MonkeyPatch
+    places: list[str], worker: type, patience_s: float, said: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = parse_address(places[0])
     other = RayConnection(place, worker=worker)
     other.hello()
-    monkeypatch.setattr(nodes, "SILENT_S", 1.0)
+    monkeypatch.setattr(nodes, "SILENT_S", patience_s)
     with pytest.raises(RemoteFailed, match=said):
         RemoteExecutor(other).site(Policy())
 
@@ -158,7 +162,7 @@ def test_a_candidate_reaches_nothing_of_its_worker(cluster: Any, places: list[st
     )
     assert {"variables", "session", "a port of the cluster", "other processes"} <= set(outside.stdout.splitlines())
     place = parse_address(places[0])
-    executor = RemoteExecutor(RayConnection(place, worker=OnlyWalls))
+    executor = RemoteExecutor(RayConnection(place, worker=OnlyWallsAndShortSeries))
     executor.site(Policy())
     examined = executor.examine(job_for(f"{kernel}\n\n{text}", language="cpp"), progress=lambda _: None)
     assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log)
