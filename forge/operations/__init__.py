@@ -25,6 +25,7 @@ from forge.operations.layernorm import LAYERNORM
 from forge.operations.matmul import MATMUL
 from forge.operations.matmul_bias_act import MATMUL_BIAS_ACT
 from forge.operations.matmul_fp8 import MATMUL_FP8
+from forge.operations.merge_attention import MERGE_ATTENTION
 from forge.operations.moe_fused_gate import MOE_FUSED_GATE
 from forge.operations.operation import Operation
 from forge.operations.own import find_own
@@ -45,7 +46,7 @@ _ALL = (
     *(QUANTIZE_FP8, QUANTIZE_FP8_PER_TENSOR, TOPK_SOFTMAX, CROSS_ENTROPY),
     *(DEQUANT_INT8, DEQUANT_INT4, GATED_RMSNORM_QUANT),
     *(MATMUL, MATMUL_BIAS_ACT, MATMUL_FP8, GROUPED_MATMUL, TOPK_PER_ROW, SAMPLING, MOE_FUSED_GATE),
-    *(ATTENTION_DECODE, ATTENTION_PREFILL, KV_CACHE_APPEND),
+    *(ATTENTION_DECODE, ATTENTION_PREFILL, MERGE_ATTENTION, KV_CACHE_APPEND),
 )
 OPERATIONS: dict[str, Operation] = {operation.name: operation for operation in _ALL}
 

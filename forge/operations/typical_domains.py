@@ -69,6 +69,9 @@ TYPICAL_DOMAINS: dict[str, tuple[TypicalDomain, ...]] = {
     "sampling": (_VOCABULARY,),
     "attention_decode": (_HEADS, _LISTED_HEADS),
     "attention_prefill": (_HEADS, _LISTED_HEADS, TypicalDomain("tokens <= kv_len", "no more queries than keys")),
+    "merge_attention": (
+        TypicalDomain("head_dim % 8 == 0, alignment == 16", "16-byte loads of eight 16-bit elements, as in vLLM"),
+    ),
     "kv_cache_append": (
         TypicalDomain("slots % 16 == 0, head_dim % 8 == 0", "pages of 16 slots, and 16-byte stores"),
     ),
