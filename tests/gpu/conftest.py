@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 
 from forge.executor.turns import lock_of, turn
-from forge.platforms.cuda import devices
 from forge.sandbox.stage import GPU_NODES
+from tests.gpu.place import gpu
 
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # its own processes would count as left by a candidate
 collect_ignore_glob = [] if GPU_NODES else ["test_*.py"]
@@ -23,5 +23,5 @@ def in_turn(request: pytest.FixtureRequest) -> Iterator[None]:
     if request.path.stem == TAKES_ITS_TURNS:
         yield
         return
-    with turn(lock_of(devices()[0]), alone=request.path.stem in TIMED, progress=print):
+    with turn(lock_of(gpu()), alone=request.path.stem in TIMED, progress=print):
         yield

@@ -14,8 +14,8 @@ from forge.executor.turns import lock_of, turn
 from forge.lab.examine import examine
 from forge.lab.sanitizer import compute
 from forge.platforms.capture import capture_environment
-from forge.platforms.cuda import devices
 from tests.evil.described import described
+from tests.gpu.place import gpu
 from tests.gpu.test_candidates import CANDIDATES, HONEST, on_the_gpu
 
 AT_ONCE = 6
@@ -33,7 +33,7 @@ def recorded(name: str, kernel: str, *, dtype: DType = "fp32", limit_s: float = 
 
 def machine() -> dict[str, str | None]:
     """Which GPU it was, and the versions of what the gates rest on."""
-    facts = capture_environment(forge_version="", forge_commit=None, device=devices()[0])
+    facts = capture_environment(forge_version="", forge_commit=None, device=gpu())
     said = subprocess.run([compute.program(), "--version"], capture_output=True, text=True, check=True).stdout
     tool = re.search(r"^Version (\S+)", said, re.MULTILINE)
     return {
@@ -46,7 +46,7 @@ def machine() -> dict[str, str | None]:
 
 
 def main() -> None:
-    with turn(lock_of(devices()[0]), alone=False, progress=lambda _: None), ThreadPoolExecutor(AT_ONCE) as pool:
+    with turn(lock_of(gpu()), alone=False, progress=lambda _: None), ThreadPoolExecutor(AT_ONCE) as pool:
         asked = [pool.submit(recorded, f"honest:{dtype}", HONEST, dtype=dtype) for dtype in ("fp32", "fp16", "bf16")]
         for path in CANDIDATES:
             said = described(path)

@@ -18,6 +18,7 @@ from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.examine import examine
 from forge.lab.launch_plan.launcher import kept_plan
 from tests.candidates import job_for
+from tests.gpu.place import gpu
 
 CANDIDATES = sorted((Path(__file__).parent / "autotuned").glob("*.py"))
 WARP = 32
@@ -37,7 +38,7 @@ def test_an_autotuned_kernel_ends_as_it_says(path: Path) -> None:
         memory_bytes=2**34,
     )
     began_s = time.monotonic()
-    examined = examine(replace(job, interpreted=False, device="cuda"), progress=lambda _: None)
+    examined = examine(replace(job, interpreted=False, device="cuda", gpu=gpu()), progress=lambda _: None)
     print(f"{path.stem}: {time.monotonic() - began_s:.1f} s, {examined.verdict.verdict}")
     if "Refused by" in said:
         gate, _, codes = said["Refused by"].partition(" ")

@@ -11,6 +11,7 @@ from forge.lab.examine import examine
 from forge.lab.job import Job
 from tests.candidates import EXAMPLES, job_for, left_over_children
 from tests.evil.described import described
+from tests.gpu.place import gpu
 
 CANDIDATES = sorted((Path(__file__).parent / "candidates").glob("*.py"))
 HONEST = (EXAMPLES / "honest_triton" / "kernel.py").read_text()
@@ -19,7 +20,7 @@ HONEST = (EXAMPLES / "honest_triton" / "kernel.py").read_text()
 def on_the_gpu(kernel: str, *, dtype: DType = "fp32", limit_s: float = 120.0) -> Job:
     own_tests = b"def test_nothing_is_claimed():\n    pass\n"
     job = job_for(kernel, language="triton", dtype=dtype, limit_s=limit_s, memory_bytes=2**34, own_tests=own_tests)
-    return replace(job, interpreted=False, device="cuda")
+    return replace(job, interpreted=False, device="cuda", gpu=gpu())
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])

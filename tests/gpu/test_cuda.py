@@ -11,6 +11,7 @@ from forge.lab.examine import examine
 from forge.lab.job import Job
 from tests.candidates import job_for, left_over_children
 from tests.evil.described import described
+from tests.gpu.place import gpu
 
 HONEST = Path(__file__).parent / "cuda" / "honest.py"
 CANDIDATES = sorted(set((Path(__file__).parent / "cuda").glob("*.py")) - {HONEST})
@@ -18,7 +19,7 @@ CANDIDATES = sorted(set((Path(__file__).parent / "cuda").glob("*.py")) - {HONEST
 
 def on_the_gpu(path: Path, *, dtype: DType = "fp32") -> Job:
     job = job_for(path.read_text(), language="cuda", dtype=dtype, limit_s=120.0, memory_bytes=2**34)
-    return replace(job, device="cuda")
+    return replace(job, device="cuda", gpu=gpu())
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])

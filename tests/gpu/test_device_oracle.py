@@ -13,9 +13,9 @@ from forge.lab.reference.binding import answered
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.lab.reference.reference_guest import AnsweringDevice
-from forge.platforms.cuda import devices
 from forge.sandbox.reply import Refused
 from tests.candidates import isolation
+from tests.gpu.place import gpu
 from tests.lab.reference.references import POLICY as ON_A_CPU
 from tests.lab.reference.references import job_against
 
@@ -54,7 +54,7 @@ def inferred(source: str) -> Inferred:
         isolation=isolation(),
         rng=random.Random(1),
         progress=lambda _: None,
-        place=AnsweringDevice("cuda", devices()[0]),
+        place=AnsweringDevice("cuda", gpu()),
     )
     print(f"inferred in {time.monotonic() - began:.1f} s")
     return found
@@ -68,7 +68,7 @@ def opened(found: Inferred, most_wide_bytes: int | None = None) -> Answers:
         isolation=isolation(),
         threads=8,
         arena_bytes=2**33,
-        place=AnsweringDevice("cuda", devices()[0]),
+        place=AnsweringDevice("cuda", gpu()),
         most_wide_bytes=most_wide_bytes,
     )
 
@@ -78,9 +78,7 @@ def test_a_large_product_is_judged_by_an_oracle_on_the_gpu() -> None:
     solved = PRODUCT.replace("class Model", "class ModelNew")
     wrong = solved.replace("torch.relu(", "1.001 * torch.relu(")
     for kernel, verdict in ((solved, Accepted), (wrong, Rejected)):
-        job = replace(
-            job_against(found, kernel, "ModelNew"), policy=POLICY, device="cuda", gpu=devices()[0], arch="sm_90"
-        )
+        job = replace(job_against(found, kernel, "ModelNew"), policy=POLICY, device="cuda", gpu=gpu(), arch="sm_90")
         began = time.monotonic()
         with answered(job) as asked:
             examined = examine(asked, progress=lambda _: None)

@@ -9,6 +9,7 @@ from forge.domain.verdict import Accepted, Rejected
 from forge.lab.examine import examine
 from tests.candidates import SHAPE, job_for
 from tests.field.described import described
+from tests.gpu.place import gpu
 
 CANDIDATES = sorted((Path(__file__).parent / "domains").glob("*.py"))
 
@@ -26,7 +27,7 @@ def test_a_kernel_with_a_domain_gets_its_verdict(path: Path) -> None:
         limit_s=300.0,
         memory_bytes=2**36,
     )
-    examined = examine(replace(job, device="cuda", interpreted=False), progress=lambda _: None)
+    examined = examine(replace(job, device="cuda", gpu=gpu(), interpreted=False), progress=lambda _: None)
     if said.gate is None:
         assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.gates, examined.log[-2000:])
     else:

@@ -9,6 +9,7 @@ from forge.domain.verdict import Accepted, Rejected
 from forge.lab.examine import examine
 from tests.candidates import SHAPE, job_for
 from tests.field.described import CANDIDATES, described
+from tests.gpu.place import gpu
 
 
 @pytest.mark.parametrize(
@@ -26,7 +27,7 @@ def test_a_kernel_of_the_field_gets_its_verdict(path: Path) -> None:
         domain=said.domain,
         memory_bytes=2**34,
     )
-    examined = examine(replace(job, interpreted=False, device="cuda"), progress=lambda _: None)
+    examined = examine(replace(job, interpreted=False, device="cuda", gpu=gpu()), progress=lambda _: None)
     if said.gate is None:
         assert isinstance(examined.verdict, Accepted), (examined.verdict, examined.log[-2000:])
         return

@@ -21,6 +21,7 @@ from forge.sandbox.build import Built
 from forge.sandbox.plans import Captured
 from tests.candidates import EXAMPLES, job_for, left_over_children
 from tests.evil.described import described
+from tests.gpu.place import gpu
 
 PLANS = Path(__file__).parent / "plans"
 HOSTILE = sorted(PLANS.glob("*.py"))
@@ -93,7 +94,7 @@ AUTOTUNED = HONEST.replace(
 
 def on_the_gpu(kernel: str, *, language: str = "triton") -> Job:
     job = job_for(kernel, language=language, limit_s=120.0, memory_bytes=2**34)
-    return replace(job, interpreted=False, device="cuda")
+    return replace(job, interpreted=False, device="cuda", gpu=gpu())
 
 
 def staged_for(job: Job) -> dict[str, bytes]:

@@ -12,7 +12,7 @@ from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.reference.binding import answered
 from forge.lab.reference.infer import Inferred
 from forge.languages import find_language
-from forge.platforms.cuda import devices
+from tests.gpu.place import gpu
 from tests.lab.reference.references import POLICY as ON_A_CPU
 from tests.lab.reference.references import ask, job_against
 
@@ -95,7 +95,7 @@ def frozen(source: str = MODEL) -> Inferred:
 
 
 def examined(kernel: str) -> Examination:
-    job = replace(job_against(frozen(), kernel, "ModelNew"), device="cuda", policy=POLICY)
+    job = replace(job_against(frozen(), kernel, "ModelNew"), device="cuda", gpu=gpu(), policy=POLICY)
     with answered(job) as asked:
         return examine(asked, progress=lambda _: None)
 
@@ -103,7 +103,7 @@ def examined(kernel: str) -> Examination:
 def in_triton(kernel: str, source: str) -> Job:
     """Judged on the GPU, and timed there by its launches where it has a plan."""
     job = replace(job_against(frozen(source), kernel, "doubled"), language=find_language("triton"), policy=POLICY)
-    return replace(job, device="cuda", gpu=devices()[0], arch="sm_90")
+    return replace(job, device="cuda", gpu=gpu(), arch="sm_90")
 
 
 def plan_said(found: Examination) -> str:

@@ -17,9 +17,9 @@ from forge.lab.timing.calibrate import calibrate
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.operations import find_operation
-from forge.platforms.cuda import devices
 from forge.sandbox.plans import Captured
 from tests.candidates import EXAMPLES
+from tests.gpu.place import gpu
 from tests.gpu.test_plans import CUDA, PLANS, listed, on_the_gpu
 from tests.gpu.test_reference import DOUBLED, IN_ROWS, in_triton
 
@@ -40,7 +40,7 @@ def measured(path: Path) -> ReplaySamples | Failed:
 
 @cache
 def ceilings() -> Ceilings:
-    return calibrate(devices()[0])
+    return calibrate(gpu())
 
 
 def timed(job: Job) -> ReplaySamples | Failed:

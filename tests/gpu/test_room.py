@@ -8,7 +8,7 @@ import torch
 from forge.domain.verdict import Accepted
 from forge.errors import EnvironmentUnfit
 from forge.executor.local import LocalExecutor
-from forge.platforms.cuda import devices
+from tests.gpu.place import gpu
 from tests.gpu.test_candidates import HONEST, on_the_gpu
 
 LEFT_BYTES = 5 * 2**29
@@ -16,7 +16,7 @@ LEFT_BYTES = 5 * 2**29
 
 
 def test_no_verdict_while_another_program_holds_the_memory_and_one_afterwards(tmp_path) -> None:
-    device = devices()[0]
+    device = gpu()
     executor = LocalExecutor(tmp_path / "lock", device=device)
     job = dataclasses.replace(on_the_gpu(HONEST), gpu=device)
     free_bytes, _ = torch.cuda.mem_get_info()

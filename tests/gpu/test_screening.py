@@ -12,8 +12,8 @@ from forge.domain.authoring import Draft, FailedTrial, Screen, Setting, TimedTri
 from forge.lab.job import Job
 from forge.lab.screen.screening import screen
 from forge.operations import find_operation
-from forge.platforms.cuda import devices
 from tests.candidates import EXAMPLES
+from tests.gpu.place import gpu
 from tests.gpu.test_plans import on_the_gpu
 
 SHAPE = {"tokens": 64, "vocab_size": 32000}
@@ -38,7 +38,7 @@ def job(template: Template) -> Job:
         shape=SHAPE,
         held_out=(),
         dtype="bf16",
-        gpu=devices()[0],
+        gpu=gpu(),
     )
 
 

@@ -14,8 +14,8 @@ from forge.lab.job import Job
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.timing.graph_replay import ReplaySamples
-from forge.platforms.cuda import devices
 from forge.sandbox.reply import ArtifactFile
+from tests.gpu.place import gpu
 from tests.gpu.test_plans import AUTOTUNED, CUDA, HONEST, on_the_gpu, staged_for
 from tests.gpu.test_replays import POLICY, ceilings
 
@@ -34,7 +34,7 @@ def planned(kernel: str, language: str) -> tuple[Job, tuple[ArtifactFile, ...]]:
 
 @pytest.fixture
 def executor(tmp_path: Path) -> LocalExecutor:
-    return LocalExecutor(tmp_path / "lock", device=devices()[0])
+    return LocalExecutor(tmp_path / "lock", device=gpu())
 
 
 @pytest.mark.parametrize(("kernel", "language"), [(HONEST, "triton"), (CUDA.read_text(), "cuda")])
