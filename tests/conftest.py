@@ -51,6 +51,20 @@ def shorten_series(patch: pytest.MonkeyPatch) -> None:
         patch.setattr(endurance, "GOALS", endurance.GOALS[1:])
 
 
+@pytest.fixture
+def short_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measure only the policy's rounds in a process pair, however noisy its control is, after one to warm up.
+
+    It is for tests that ask what follows from a measurement, whatever its outcome. On a busy machine a pair otherwise
+    takes four times its rounds.
+    """
+    if os.environ.get("FORGE_TEST_LONG") != "1":
+        from forge.lab.timing import slope
+
+        monkeypatch.setattr(slope, "MOST_ROUNDS_FACTOR", 1)
+        monkeypatch.setattr(slope, "WARM_UP_ROUNDS", 1)
+
+
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Let workers begin with the tests that take longest: one at the end would run alone, beside idle workers."""

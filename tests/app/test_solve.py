@@ -12,7 +12,7 @@ from tests.app.model_server import Say, serving
 from tests.cli.asking import ask, ledger_stands
 from tests.lab.parts.modules import MODULES
 
-KERNEL = '''
+KERNEL = '''"""So slow that no noise makes it worth a second attempt or a confirmation."""
 import ctypes
 from pathlib import Path
 
@@ -23,6 +23,8 @@ CPP_SOURCE = r"""
 #include <cstdint>
 
 static float value(const float* x, const float* w, float b, int64_t k) {
+    volatile double slowed = 0;
+    for (int i = 0; i < 500; ++i) slowed = slowed + x[0];
     double sum = b;
     for (int64_t i = 0; i < k; ++i) sum += static_cast<double>(x[i]) * w[i];
     return static_cast<float>(std::tanh(sum));
@@ -48,8 +50,10 @@ def kernel(in_0, in_1, in_2):
 
 
 @pytest.mark.slow(first=True)
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "short_pairs")
 def test_a_module_is_solved_by_the_kernel_of_its_part_and_judged_as_a_whole(empty: Path, tmp_path: Path) -> None:
+    with (empty / "policy.toml").open("a") as policy:
+        policy.write("sanitizer = false\n")
     module = tmp_path / "tower.py"
     module.write_text(MODULES["shared_weights"][0])
     answer = Say(f"HYPOTHESIS: one loop\n```python kernel.py\n{KERNEL}```")

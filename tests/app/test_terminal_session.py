@@ -15,6 +15,10 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.workspace import Workspace
+from tests.app.prepared import benchmarked, samples
+from tests.cli.asking import QUICK_POLICY
+
 REFERENCE = """import torch
 
 
@@ -32,14 +36,7 @@ def get_inputs():
 
 The operand is large enough for a release of the fast kernel to take a millisecond: far longer than the path varies.
 """
-POLICY = """
-process_pairs = 3
-rounds = 4
-baselines = ["eager"]
-regimes = ["cold"]
-control_half_width = 0.5
-minimum_speedup = 1.0
-"""
+POLICY = QUICK_POLICY + "confirmation = false\n"
 WRONG = "import torch\n\n\ndef kernel(x):\n    return x.smu(1)\n"
 RIGHT = "import torch\n\n\ndef kernel(x):\n    return x.sum(1)\n"
 DONE = re.compile(r"DONE(\d+)\r\n")
@@ -101,6 +98,16 @@ def lines(shown: str) -> list[str]:
     return [CONTROL.sub("", line.rpartition("\r\x1b[2K")[2]) for line in shown.splitlines()]
 
 
+def promoted_by_made_up_samples(shell: Shell, task: str, home: Path) -> tuple[int, str]:
+    """Promote in a new run, which inherits the acceptance, with samples that no load of the machine spoils."""
+    status, shown = shell.typed(f"forge run open {task} && forge submit last mine && forge verify last --quiet")
+    assert status == 0, shown
+    with Workspace.open(home) as workspace:
+        benchmarked(workspace, workspace.find_run("last").run_id, taken=samples(wobble=0.01))
+    status, promoted = shell.typed("forge promote last")
+    return status, shown + promoted
+
+
 @pytest.mark.slow(first=True)
 @pytest.mark.usefixtures("walls")
 def test_a_new_author_comes_from_an_empty_folder_to_a_promoted_kernel(shell: Shell, tmp_path: Path) -> None:
@@ -128,15 +135,8 @@ def test_a_new_author_comes_from_an_empty_folder_to_a_promoted_kernel(shell: She
 
     kernel.write_text(RIGHT)
     status, shown = shell.typed(f"forge pipeline {task[1]} mine --quiet")
-    for _ in range(8):
-        if "NOISE_TOO_HIGH" not in shown:
-            break
-        # times that aren't above zero spoil each further attempt of their run; a new one inherits the acceptance
-        in_another_run = f"try: forge run open {task[1]}" in shown
-        anew = f"forge run open {task[1]} && forge pipeline last mine --quiet"
-        status, shown = shell.typed(anew if in_another_run else "forge bench last --quiet && forge promote last")
     if "NOISE_TOO_HIGH" in shown:
-        pytest.skip("this machine is too noisy for any verdict about speed")
+        status, shown = promoted_by_made_up_samples(shell, task[1], tmp_path / "kernels")
     assert status == 0, shown
     assert "\x1b[32maccepted\x1b[0m" in shown
 
