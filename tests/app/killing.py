@@ -115,6 +115,8 @@ def attempt(home: Path, command: list[str], fatal: int, *, expected: int) -> int
 
 def main() -> None:
     prepared, into, most, expected, *command = sys.argv[1:]
+    if command[:2] == ["task", "create"]:
+        import torch  # noqa: F401  # once, and not in each child
     whole = Path(shutil.copytree(prepared, Path(into) / "whole", symlinks=True))
     count = attempt(whole, command, 0, expected=int(expected))
     shutil.rmtree(whole, ignore_errors=True)
