@@ -2,14 +2,15 @@
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import Any, get_type_hints
+from functools import cache, partial
+from itertools import chain
+from typing import Any, get_args, get_type_hints
 
 import pytest
 import typer
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as some
-from typer.core import TyperCommand, TyperGroup
+from typer.core import TyperCommand, TyperGroup, TyperOption
 from typer.main import get_command
 
 from forge.cli.direct_call import _command, direct_call
@@ -52,17 +53,33 @@ def called(words: Sequence[str], rest: Sequence[str]) -> dict[str, Any] | None:
     return None if call is None else call.keywords
 
 
-def told(words: Sequence[str]) -> list[str]:
-    """All words that a command's options are given with."""
-    return ["--help", *(name for one in COMMANDS[tuple(words)].params for name in (*one.opts, *one.secondary_opts))]
+def plain(one: Any) -> tuple[str, ...]:
+    """One of typer's parameters with a value of its type, as a person gives it."""
+    kind = one.type_descriptor.annotation
+    value = {int: "3", float: "1.5"}.get(kind) or next(iter(get_args(kind)), "last")
+    if not isinstance(one, TyperOption):
+        return (str(value),)
+    return (one.opts[0],) if kind is bool else (one.opts[0], str(value))
 
 
+@cache
+def lines(words: tuple[str, ...]) -> some.SearchStrategy[list[str]]:
+    """What may follow a command: its parameters with plain values and with any, words alone, and unknown words."""
+    parameters = COMMANDS[words].params
+    names = ["--help", *(name for one in parameters for name in (*one.opts, *one.secondary_opts))]
+    alone = some.sampled_from([*names, *VALUES, "--no-such-option", "--"]).map(lambda word: (word,))
+    pair = some.tuples(some.sampled_from(names), some.sampled_from(VALUES))
+    usual = some.sampled_from([plain(one) for one in parameters] or [("last",)])
+    rest = some.lists(alone | pair | pair.map(lambda both: ("=".join(both),)), max_size=1)
+    found = some.tuples(some.lists(usual, max_size=3), rest).map(lambda both: [*both[0], *both[1]])
+    return found.flatmap(some.permutations).map(lambda parts: list(chain.from_iterable(parts)))
+
+
+@settings(max_examples=30)
 @given(data=some.data())
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_what_is_called_directly_is_what_the_parser_gives(words: tuple[str, ...], data: some.DataObject) -> None:
-    word = some.sampled_from([*told(words), *VALUES, "--no-such-option", "--"])
-    joined = some.tuples(some.sampled_from(told(words)), some.sampled_from(VALUES)).map("=".join)
-    rest = data.draw(some.lists(word | joined, max_size=6))
+    rest = data.draw(lines(words))
     found = called(words, rest)
     if found is not None:
         assert found == by_the_parser(words, rest)
