@@ -5,11 +5,9 @@ from hypothesis import settings
 
 from forge.sandbox.capabilities import probe
 from forge.sandbox.isolation import Walls
+from tests.shortened import shorten_pairs, shorten_series
 
 pytest_plugins = ["tests.quick"]
-
-SHORT_WINDOW_S = 0.05
-"""Time of one short series of the gate leaks in seconds: a third of the usual."""
 
 # Before torch is first imported, as in the workspace: idle workers sleep instead of taking a guest's processor.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
@@ -42,15 +40,6 @@ def short_series(monkeypatch: pytest.MonkeyPatch) -> None:
     shorten_series(monkeypatch)
 
 
-def shorten_series(patch: pytest.MonkeyPatch) -> None:
-    """Shorten the series of this process, unless all are asked for."""
-    if os.environ.get("FORGE_TEST_LONG") != "1":
-        from forge.lab.gates import endurance, leaks
-
-        patch.setattr(leaks, "WINDOW_S", SHORT_WINDOW_S)
-        patch.setattr(endurance, "GOALS", endurance.GOALS[1:])
-
-
 @pytest.fixture
 def short_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     """Measure only the policy's rounds in a process pair, however noisy its control is, after one to warm up.
@@ -58,11 +47,7 @@ def short_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     It is for tests that ask what follows from a measurement, whatever its outcome. On a busy machine a pair otherwise
     takes four times its rounds.
     """
-    if os.environ.get("FORGE_TEST_LONG") != "1":
-        from forge.lab.timing import slope
-
-        monkeypatch.setattr(slope, "MOST_ROUNDS_FACTOR", 1)
-        monkeypatch.setattr(slope, "WARM_UP_ROUNDS", 1)
+    shorten_pairs(monkeypatch)
 
 
 @pytest.hookimpl(trylast=True)

@@ -49,6 +49,21 @@ def test_an_interpreters_acceptance_is_called_simulated_wherever_it_is_shown(emp
     assert report["simulated"] is True
     effect = ask("audit", "effectiveness", "--home", empty, "--json").document
     assert [(row["simulated"], row["verified"]) for row in effect["rows"]] == [(1, 0)]
+    is_never_timed(empty, run["run_id"])
+
+
+def is_never_timed(home: Path, run_id: str) -> None:
+    """Neither a benchmark nor a promotion follows from what an interpreter saw, and nothing is recorded."""
+    events = history(home)
+    assert events[-1]["payload"]["simulated"] is True
+    timed = ask("bench", "last", "--home", home, "--json")
+    assert timed.status == 3
+    assert "interpreter" in timed.error
+    assert "bench on the target itself" in timed.error
+    assert timed.last == "try: forge doctor"
+    assert history(home) == events
+    assert ask("run", "show", run_id, "--home", home, "--json").document["state"] == "verified"
+    assert ask("promote", "last", "--home", home).status == 2
 
 
 def test_an_interpreters_refusal_is_called_simulated_wherever_it_is_shown(empty: Path, tmp_path: Path) -> None:
@@ -68,14 +83,6 @@ def test_an_interpreters_refusal_is_called_simulated_wherever_it_is_shown(empty:
     assert "SIMULATED" in ask("notes", "fused_add_rmsnorm", "--home", empty).out
     triton_task(empty)
     assert ", SIMULATED |" in ask("prompt", "last", "--home", empty).out
-
-
-def test_a_verdict_on_the_target_itself_is_not_called_simulated(home: Path) -> None:
-    submitted(home, EXAMPLES / "honest_cpp")
-    shown = ask("verify", "last", "--home", home)
-    assert shown.status == 0, shown.err
-    assert "SIMULATED" not in shown.out + shown.err + ask("run", "list", "--home", home).out
-    assert ask("run", "show", "last", "--home", home, "--json").document["simulated"] is False
 
 
 @pytest.mark.skipif(not has_toolkit(), reason="no CUDA toolkit here")

@@ -14,8 +14,8 @@ from forge.executor.remote.answering import Answering, hello
 from forge.executor.remote.frames import packed
 from forge.lab.examine import Examination
 from forge.lab.job import Job, Progress
-from tests.conftest import shorten_series
 from tests.executor.at_once import AtOnce
+from tests.shortened import shorten_series
 
 
 class Garbage:
