@@ -39,13 +39,14 @@ CANDIDATE_STREAM = "candidate:"
 def evidence_of(workspace: Workspace, run: RunState, site: Site, *, attempt: int) -> RecordedCandidate:
     """Return everything that the lab needs to judge the run's candidate at a site, byte for byte as it was submitted.
 
-    The site's environment is recorded, once.
+    The site's environment is recorded, once. The policy is stored, since it may have been edited after the run began.
     """
     assert run.submitted is not None
     task = task_of(run)
     submitted: CandidateSubmitted = run.submitted.event
     by_path = {file.path: file.sha256 for file in submitted.files.files}
     workspace.record_environment(site.environment, run_id=run.run_id)
+    workspace.keep_policy()
     return RecordedCandidate(
         run_id=run.run_id,
         task=task,

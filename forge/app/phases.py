@@ -220,11 +220,12 @@ def _decided(workspace: Workspace, run: RunState) -> KernelPromoted | PromotionD
 
 
 def _promotion_case(workspace: Workspace, run: RunState) -> promote.PromotionEvidence:
-    """Return what is recorded about a benchmarked run, and the incumbent."""
+    """Return what is recorded about a benchmarked run, and the incumbent; store the policy that decides."""
     assert run.submitted is not None
     assert run.verified is not None
     assert run.benchmark is not None
     task = task_of(run)
+    workspace.keep_policy()
     measured_beside = incumbent_kernel(workspace, task.family, before_seq=run.benchmark.seq)
     current = incumbent_kernel(workspace, task.family)
     return promote.PromotionEvidence(

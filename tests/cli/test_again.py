@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from tests.app.prepared import benchmarked_run
 from tests.cli.asking import EXAMPLES, ask, history, ledger_stands
 
 RIGHT = """
@@ -104,6 +105,15 @@ def test_another_policy_is_another_judge(empty: Path, task: str, tmp_path: Path)
     with (empty / "policy.toml").open("a") as policy:
         policy.write("verify_limit_s = 100.0\n")
     assert judged(empty, task, folder)["reused"] is None
+
+
+def test_a_policy_that_was_edited_since_the_run_was_opened_is_stored_with_what_it_decides(home: Path) -> None:
+    benchmarked_run(home)
+    with (home / "policy.toml").open("a") as policy:
+        policy.write("verify_limit_s = 99.0\n")
+    assert ask("promote", "last", "--home", home).status in (0, 1)
+    assert history(home)[-1]["type"] in ("RunSealed", "CheckpointPublished")
+    assert ledger_stands(home)
 
 
 @pytest.mark.usefixtures("walls", "short_series")

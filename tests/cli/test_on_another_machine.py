@@ -30,6 +30,8 @@ def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_worker_has_runs_judged_and_timed_on_another_machine(home: Path, box: Path) -> None:
+    with (home / "policy.toml").open("a") as policy:
+        policy.write("sanitizer = false\nconfirmation = false\n")
     assert ask("submit", "last", HONEST, "--home", home).status == 0
     assert ask("work", "request", "last", "--until", "bench", "--home", home).status == 0
     answer = ask("work", "--once", "--on", "ssh://gpu-box", "--home", home, "--json")

@@ -43,7 +43,7 @@ def _candidate(folder: Path, op: str) -> Path:
 
 
 def test_a_level_is_imported_with_a_reason_for_what_isnt_and_a_solution_is_judged_and_timed(
-    home: Path, level: Path, tmp_path: Path, walls: Walls, short_series: None
+    home: Path, level: Path, tmp_path: Path, walls: Walls, short_series: None, short_pairs: None
 ) -> None:
     imported = ask("task", "import", "kernelbench", level, *TERMS, "--home", home, "--json")
     assert imported.status == 1
