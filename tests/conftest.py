@@ -1,4 +1,6 @@
+import gc
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import settings
@@ -48,6 +50,16 @@ def short_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
     takes four times its rounds.
     """
     shorten_pairs(monkeypatch)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Look for no garbage while tests are collected, since nearly all that is made stays."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 @pytest.hookimpl(trylast=True)
