@@ -44,6 +44,9 @@ class Runner:
     corner_rows_range: tuple[int, int] = (64, 300)
     """Range from which the number of rows is drawn where several axes have tails at once. Chosen; more rows cost time
     to draw and to judge."""
+    most_corner_elements: int = 2**24
+    """Number of elements in all operands of such a shape, at most; free axes are shortened to reach it. Chosen; the
+    host draws and judges every element, and an interpreter runs a program for each row of each free axis."""
     least_arena_bytes: int
     """Size of an arena in bytes, at least. It is only address space until it is written."""
     sets_at_once: int
@@ -86,6 +89,7 @@ INTERPRETER = Runner(
     cheap_elements=2**18,
     most_asked_outside=12,
     corner_rows_range=(33, 65),
+    most_corner_elements=2**20,
     least_arena_bytes=768 * 2**20,
     sets_at_once=4,
 )

@@ -72,9 +72,6 @@ CORNERS = ((2, 1, 1024), (2, 1, 1024), (4, 2, 192), (16, 8, 192))
 at once, and a third kind of code the corner of two tails. The width is even in some; other axes are odd."""
 WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
 """Range of widths over many rows, and range of a number whose double plus one is the size of a free axis there."""
-MOST_CORNER = 2**24
-"""Number of elements in all operands of such a shape, at most; free axes are shortened to reach it. Chosen; the host
-draws and judges every element."""
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
 second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
@@ -291,7 +288,7 @@ def _corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
         rows = rows_within(operation, thin, rng.randint(*kernel.runner.corner_rows_range))
         wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
-        smaller = affordable(operation, wanted, kernel.shape, most_elements=MOST_CORNER)
+        smaller = affordable(operation, wanted, kernel.shape, most_elements=kernel.runner.most_corner_elements)
         shapes.append({**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}})
     return shapes
 
