@@ -58,6 +58,7 @@ PYTHON = {
     "import sys\nn = len(sys.argv)": "environment",
     "import sys\nfr = sys._getframe(1)": "frames",
     "import gc\ngc.get_objects()": "frames",
+    "import sys\nh = [m for m in sys.modules.values() if hasattr(m, 'look')]": "frames",
     "fr.f_back.f_locals": "frames",
     "from guest import run as harness\nharness.run(1)": "frames",
     "import guest.run\nguest.run.copy = None": "patching",

@@ -34,6 +34,7 @@ _NAMES: dict[FindingKind, str] = {
     "frames": """
         sys._getframe sys._current_frames inspect.stack inspect.trace inspect.currentframe inspect.getouterframes
         gc.get_objects gc.get_referrers gc.get_referents traceback.walk_stack guest
+        sys.modules.values sys.modules.items sys.modules.keys sys.modules.copy
     """,
     "introspection": """
         inspect gc sys.modules sys.settrace sys.setprofile sys.monitoring
