@@ -59,8 +59,8 @@ to eight elements divide it."""
 SINGLE_ROW_FREE = ((2, 64), (65, 257))
 """Ranges from which the size of another axis is drawn in shapes of one row: within a usual block, and beyond it."""
 MOST_BOTH, MOST_BOTH_ELEMENTS, BOTH_WIDTHS = 512, 2**18, (512, 2**14)
-"""Number of rows up to which one is drawn in each octave with a wide row, the most elements of both there, and the
-range of these widths. Kernels choose their way by both numbers."""
+"""Number of rows up to which one is drawn in each octave with a wide row, the most elements of an operand there, and
+the range of these widths. Kernels choose their way by both numbers."""
 TWO_DRAWS_FROM = 1024
 """Width in elements from which two widths are drawn in each octave. Such an octave has more widths, and kernels
 change there how they read a row."""
@@ -229,9 +229,12 @@ def _single_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     free = {axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in operation.free_axes}
     shapes: list[Mapping[str, int]] = []
     for remainder, ends in itertools.product(remainders, SINGLE_ROW_FREE if free else SINGLE_ROW_FREE[:1]):
-        width = of_class(rng, *WIDTHS, SINGLE_ROW_REMAINDERS, remainder)
         varied = {rng.choice(operation.free_axes): log_uniform(rng, *ends)} if free else {}
-        shapes.append({**kernel.shape, **free, **varied, operation.row_axis: 1, operation.reduced_axis: width})
+        row = {**kernel.shape, **free, **varied, operation.row_axis: 1}
+        column = largest_operand(operation, {**row, operation.reduced_axis: 1})
+        widest = max(2 * WIDTHS[0], min(WIDTHS[1], MOST_TALL_ELEMENTS // max(1, column)))
+        width = of_class(rng, WIDTHS[0], widest, SINGLE_ROW_REMAINDERS, remainder)
+        shapes.append({**row, operation.reduced_axis: width})
     return shapes
 
 
@@ -267,14 +270,19 @@ def _drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _many_wide_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return a shape for each octave of a number of rows, with wide rows; free axes are short."""
+    """Return a shape for each octave of a number of rows, with wide rows; free axes are short.
+
+    An operation whose operands would be too large there, as with a cache of keys, is asked fewer of them.
+    """
     rng, operation = kernel.rng, kernel.operation
     thin = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in operation.free_axes}}
     shapes: list[Mapping[str, int]] = []
     for count in in_each_octave(rng, 4, MOST_BOTH) if kernel.runner.takes_large_shapes else ():
-        width = log_uniform(rng, BOTH_WIDTHS[0], min(BOTH_WIDTHS[1], MOST_BOTH_ELEMENTS // count))
-        wide = narrowed(operation, {**thin, operation.row_axis: count, operation.reduced_axis: width})
-        shapes.append(wide)
+        column = largest_operand(operation, {**thin, operation.row_axis: count, operation.reduced_axis: 1})
+        widest = min(BOTH_WIDTHS[1], MOST_BOTH_ELEMENTS // max(1, column))
+        if widest >= BOTH_WIDTHS[0]:
+            width = log_uniform(rng, BOTH_WIDTHS[0], widest)
+            shapes.append({**thin, operation.row_axis: count, operation.reduced_axis: width})
     return shapes
 
 
