@@ -34,6 +34,7 @@ InputKind = Literal[
     "equal_operands",
     "falling",
     "alternating",
+    "one_sided",
     "ends",
     "end_rows",
     "lowest",
@@ -45,7 +46,8 @@ END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
 """Kinds for reference files alone: numbers that aren't continuous reach the ends of their ranges.
 
 In order: a few among others, whole rows, all at the lower end, all at the upper end."""
-REFERENCE_KINDS: tuple[InputKind, ...] = (*END_KINDS, "falling", "alternating")
+REFERENCE_KINDS: tuple[InputKind, ...] = (*END_KINDS, "falling", "alternating", "one_sided")
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
+Rows that lie wholly above or wholly below it as well.
 
 For an operation of the catalogue, the kind `mixed` has such rows."""

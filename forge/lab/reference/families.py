@@ -36,13 +36,13 @@ SAME_WITHIN = 1e-5
 terms differ by less."""
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
-    *("ordered", "falling", "alternating", "equal_operands"),
+    *("ordered", "falling", "alternating", "one_sided", "equal_operands"),
 )
 """Kinds besides `normal`, whose values are as inferred.
 
 In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
-rising in each row, falling, and above and below their middle in turn. Last, equal in all operands of one size and
-family. Only kinds of normal values leave the range of the samples."""
+rising in each row, falling, above and below their middle in turn, and rows on one side of it. Last, equal in all
+operands of one size and family. Only kinds of normal values leave the range of the samples."""
 
 
 def family_of(seen: Seen) -> Family:
@@ -196,6 +196,17 @@ def _alternating(values: torch.Tensor) -> torch.Tensor:
     return sizes
 
 
+def _one_sided(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return the values' sizes with one sign in each row, rows in turn; a random sign comes first."""
+    import torch
+
+    sizes = values.abs()
+    rows = sizes.reshape(-1, sizes.shape[-1] if sizes.dim() else 1)
+    first = int(torch.randint(2, (), generator=generator))
+    rows[first::2].neg_()
+    return rows.reshape(values.shape)
+
+
 def _end_values(
     drawn: torch.Tensor, low: torch.Tensor, high: torch.Tensor, generator: torch.Generator
 ) -> torch.Tensor:
@@ -244,6 +255,7 @@ _KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]]
     "ordered": lambda shares, _: _rising(shares),
     "falling": lambda shares, _: _falling(shares),
     "alternating": lambda shares, _: 0.5 + _alternating(shares - 0.5),
+    "one_sided": lambda shares, generator: 0.5 + _one_sided(shares - 0.5, generator),
 }
 
 
@@ -281,4 +293,5 @@ _NORMAL_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.T
     "ordered": lambda values, _: _rising(values),
     "falling": lambda values, _: _falling(values),
     "alternating": lambda values, _: _alternating(values),
+    "one_sided": _one_sided,
 }

@@ -96,6 +96,18 @@ def test_rows_fall_or_are_above_and_below_their_middle_in_turn(family: Uniform |
     assert bool((around[:, 1::2] <= 0).all())
 
 
+@pytest.mark.parametrize("family", [Uniform(low=-1.0, high=3.0), Normal(mean=1.0, deviation=2.0)])
+def test_rows_lie_wholly_on_either_side_of_the_middle(family: Uniform | Normal) -> None:
+    first = set()
+    for seed in range(12):
+        values = draw_family(family, (3, 2, 50), "one_sided", torch.Generator().manual_seed(seed)) - 1
+        above = (values >= 0).all(-1).flatten().tolist()
+        assert (values <= 0).all(-1).flatten().tolist() == [not one for one in above]
+        assert above == [above[0], not above[0]] * 3
+        first.add(above[0])
+    assert first == {True, False}
+
+
 @given(KIND, st.integers(0, 2**31))
 def test_the_same_seed_gives_the_same_values(kind: str, seed: int) -> None:
     family = Normal(mean=0.5, deviation=2.0)
