@@ -35,6 +35,9 @@ MOST_IN_FLIGHT = 48
 """Largest number of requests of one caller that are answered at once; those of callers without a token count together
 for each address. Chosen: a page takes six requests, so it is a few pages of a few tabs. Long answers are counted by
 what gives them."""
+MOST_OF_AN_ADDRESS = 4 * MOST_IN_FLIGHT
+"""Largest number of requests of one address that are answered at once, whatever tokens they give: an invented token
+makes another caller until it is looked up. Chosen: people and programs behind one address share it."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 REPEATED = frozenset({"type", "model", "price"})
@@ -72,7 +75,7 @@ class Guard:
     reads: Rate = field(default_factory=lambda: Rate(per_second=2000, burst=4000))
     writes: Rate = field(default_factory=lambda: Rate(per_second=2, burst=30))
     in_flight: Counter[str] = field(default_factory=Counter)
-    """Caller -> number of its requests that are being answered."""
+    """Caller, or address of callers -> number of their requests that are being answered."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -86,15 +89,16 @@ class Guard:
             self._require_host(headers)
             if scope["method"] not in SAFE:
                 self._require_origin(headers)
-            caller = _credential(headers) or (scope.get("client") or ("",))[0]
+            address = (scope.get("client") or ("",))[0]
+            caller = _credential(headers) or address
             self._require_rate(scope, caller)
             is_long = scope["path"] in LONG_PATHS
             if not is_long:
-                self._require_room(caller)
+                self._require_room(caller, f"all of {address}")
         except RequestRefused as error:
             await of_error(error)(scope, receive, guarded)
             return
-        with nullcontext() if is_long else self._counted(caller):
+        with nullcontext() if is_long else self._counted(caller, f"all of {address}"):
             await _answer(self.app, scope, _Body(receive).receive, guarded)
 
     def _require_host(self, headers: dict[str, str]) -> None:
@@ -119,22 +123,24 @@ class Guard:
         if not rate.take(caller):
             raise RequestRefused(f"too many requests: expected at most {rate.per_second:g} a second", status=429)
 
-    def _require_room(self, caller: str) -> None:
-        if self.in_flight[caller] >= MOST_IN_FLIGHT:
-            raise RequestRefused(
-                f"{MOST_IN_FLIGHT} requests of yours are being answered: expected fewer before another", status=429
-            )
+    def _require_room(self, caller: str, together: str) -> None:
+        for asking, most in ((caller, MOST_IN_FLIGHT), (together, MOST_OF_AN_ADDRESS)):
+            if self.in_flight[asking] >= most:
+                raise RequestRefused(
+                    f"{most} requests of yours are being answered: expected fewer before another", status=429
+                )
 
     @contextmanager
-    def _counted(self, caller: str) -> Iterator[None]:
-        """Count a request of a caller until the block ends."""
-        self.in_flight[caller] += 1
+    def _counted(self, *callers: str) -> Iterator[None]:
+        """Count a request of each until the block ends."""
+        self.in_flight.update(callers)
         try:
             yield
         finally:
-            self.in_flight[caller] -= 1
-            if not self.in_flight[caller]:
-                del self.in_flight[caller]
+            self.in_flight.subtract(callers)
+            for one in callers:
+                if not self.in_flight[one]:
+                    del self.in_flight[one]
 
 
 async def _answer(app: ASGIApp, scope: Scope, receive: Receive, send: Send) -> None:

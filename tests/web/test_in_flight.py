@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 from starlette.types import Receive, Scope, Send
 
-from forge.web.guard import MOST_IN_FLIGHT, Guard
+from forge.web.guard import MOST_IN_FLIGHT, MOST_OF_AN_ADDRESS, Guard
 from tests.cli.asking import copied
 from tests.web.serving import ROOT
 
@@ -48,6 +48,33 @@ def test_one_caller_has_only_so_many_requests_in_flight() -> None:
             assert {one.status_code for one in await asyncio.gather(*open_ones)} == {200}
             assert (await ask("ada")).status_code == 200
         assert not guard.in_flight, "what was answered is forgotten"
+
+    asyncio.run(whole())
+
+
+def test_invented_tokens_of_one_address_count_together() -> None:
+    async def whole() -> None:
+        until = asyncio.Event()
+
+        async def app(_: Scope, __: Receive, send: Send) -> None:
+            await until.wait()
+            await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
+            await send({"type": "http.response.body", "body": b"ok"})
+
+        guard = Guard(app)
+        transport = httpx.ASGITransport(guard)
+        async with httpx.AsyncClient(transport=transport, base_url="http://localhost", timeout=60) as client:
+
+            def ask(token: int) -> "asyncio.Task[httpx.Response]":
+                return asyncio.create_task(client.get("/", headers={"Authorization": f"Bearer {token}"}))
+
+            open_ones = [ask(token) for token in range(MOST_OF_AN_ADDRESS)]
+            while sum(guard.in_flight.values()) < 2 * MOST_OF_AN_ADDRESS:
+                await asyncio.sleep(0)
+            assert (await ask(MOST_OF_AN_ADDRESS)).status_code == 429
+            until.set()
+            assert {one.status_code for one in await asyncio.gather(*open_ones)} == {200}
+        assert not guard.in_flight
 
     asyncio.run(whole())
 
