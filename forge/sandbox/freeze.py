@@ -12,6 +12,7 @@ there, or take the processor away from it, for milliseconds. A thread is still o
 
 import contextlib
 import os
+import select
 import signal
 import time
 from collections.abc import Iterable, Iterator
@@ -20,6 +21,7 @@ from itertools import pairwise
 _STOPPED = frozenset((b"T", b"t"))
 _ENDED = frozenset((b"Z", b"X", b"x"))
 """States of threads that never return to their program, though the kernel may still have to clean up after them."""
+_STILL = _STOPPED | _ENDED
 _EXITING = 0x4
 """Flag of a process that has begun to end (PF_EXITING in the kernel's sched.h)."""
 _PATIENCE_S = 5.0
@@ -33,19 +35,28 @@ show where threads sleep."""
 _READ_BYTES = 2**16
 """Number of bytes that one reading asks the kernel for. Only a list of thousands of processes is longer, and then
 takes another reading."""
+_LIST = "children"
+"""Name of the file that lists the processes that a thread has started, of any length (proc(5))."""
 Ran = dict[str, tuple[int, int]]
 """Run times by a thread's folder: nanoseconds on a processor, and number of turns there."""
 Waited = dict[str, tuple[int, int]]
 """Nanoseconds that a thread ran and that it waited for a processor, by its folder."""
+Scheduled = dict[str, tuple[int, int, int]]
+"""Nanoseconds that a thread ran and that it waited for a processor, and its number of turns there, by its folder."""
 
 
 class FrozenGuest:
-    """The stopped processes of one guest; `thaw` continues them."""
+    """The processes of one guest, stopped or continued; `thaw` continues them.
+
+    They are held while they run too. So the next stop reaches those that were there before it looks for new ones.
+    """
 
     def __init__(self, init_pid: int) -> None:
         self._init_pid = init_pid
         self._held: dict[int, int] = {}
-        """Pidfd of each stopped process, by process id."""
+        """Pidfd of each process that was stopped once, by process id."""
+        self.standing = False
+        """Whether the guest was stopped and not continued since."""
         self._ran: Ran = {}
         """Run times of all threads when everything was still."""
         self._times: Waited = {}
@@ -63,46 +74,59 @@ class FrozenGuest:
         pause_s = 0.0
         watched: Waited = {}
         self.stop_waited_ns = 0
+        self._stop_held()
+        known = list(self._ran)
         while (elapsed_s := time.monotonic() - began_s) < _PATIENCE_S:
-            found = descendants(self._init_pid)
-            fresh = found - self._held.keys()
+            known = [thread for thread in known if _state(thread) not in _STILL]
+            if known and elapsed_s < _WATCHED_S:
+                pause_s = self._stop_again(self._held, pause_s)
+                continue
+            found = _threads_below(self._init_pid)
+            fresh = found.keys() - self._held.keys()
             for pid in fresh:
                 self._stop(pid)
-            states = {pid: _states(pid) for pid in found - fresh}
-            moving = {pid for pid, one in states.items() if not set(one.values()) <= _STOPPED | _ENDED}
+            states = {pid: _states(threads) for pid, threads in found.items() if pid not in fresh}
+            known = [thread for one in states.values() for thread in one]
+            moving = {pid for pid, one in states.items() if not set(one.values()) <= _STILL}
             if not fresh and not moving:
-                threads = [thread for one in states.values() for thread in one]
                 alive = [thread for one in states.values() for thread in one if one[thread] not in _ENDED]
-                self._ran = _run_times(threads)
-                if self._all_left(alive) and self._complete(found) and self._ran == _run_times(threads):
-                    self._before, self._times = self._times, _processor_times(alive)
-                    return True
+                self._ran = _ran(_scheduled(known))
+                if self._all_left(alive) and self._complete(found):
+                    now = _scheduled(known)
+                    if self._ran == _ran(now):
+                        self._before, self._times = self._times, _waited(now, alive)
+                        return True
                 self._tells = self._tells and elapsed_s < _QUEUE_INFO_S
             if elapsed_s > _WATCHED_S:
-                now = _processor_times(thread for one in states.values() for thread in one)
-                watched = {**now, **watched}
-                self.stop_waited_ns = longest_wait_ns(watched, now)
-            for pid in moving & self._held.keys():  # another process or its own timer continued it
-                _signal(self._held[pid], signal.SIGSTOP)
-            time.sleep(pause_s)
-            pause_s = min(0.01, pause_s * 2 + 0.0001)
+                waited = _waited(_scheduled(known), known)
+                watched = {**waited, **watched}
+                self.stop_waited_ns = longest_wait_ns(watched, waited)
+            pause_s = self._stop_again(moving & self._held.keys(), pause_s)
         return False
 
-    def _complete(self, found: set[int]) -> bool:
-        """Return whether a list that is read now holds the same processes, and all of them are still there.
+    def _stop_again(self, moving: Iterable[int], pause_s: float) -> float:
+        """Stop processes that another one or their own timer may have continued; return the next pause's seconds."""
+        for pid in moving:
+            _signal(self._held[pid], signal.SIGSTOP)
+        time.sleep(pause_s)
+        return min(0.01, pause_s * 2 + 0.0001)
+
+    def _complete(self, found: dict[int, list[str]]) -> bool:
+        """Return whether a list that is read now holds the same threads, and each process still has some.
 
         The kernel may leave a process out of a list if another one leaves that list while it is read. An empty list
         is complete only when PID 1 has ended too.
         """
         if not found:
             return _has_ended(self._init_pid)
-        return descendants(self._init_pid) == found and all(map(threads_of, found))
+        return _threads_below(self._init_pid) == found and all(found.values())
 
     def moved(self) -> str:
         """Return which threads have run since they were stopped, as text; empty if none."""
-        if not self._held:
+        if not self.standing:
             return ""
-        now = _run_times(thread for pid in descendants(self._init_pid) for thread in threads_of(pid))
+        below = _threads_below(self._init_pid).values()
+        now = _ran(_scheduled(thread for threads in below for thread in threads))
         changed = {thread: times for thread, times in now.items() if times != self._ran.get(thread)}
         return moved(self._ran, {thread: changed[thread] for thread in changed if _state(thread) not in _ENDED})
 
@@ -113,23 +137,31 @@ class FrozenGuest:
     def _all_left(self, threads: list[str]) -> bool:
         return all(_off_queue(thread) if self._tells else _off_processor(thread) for thread in threads)
 
-    @property
-    def standing(self) -> bool:
-        """Whether the guest was stopped and not continued since."""
-        return bool(self._held)
-
     def thaw(self) -> None:
         """Continue every stopped process."""
         for pidfd in self._held.values():
             _signal(pidfd, signal.SIGCONT)
-            os.close(pidfd)
-        self._held.clear()
+        self.standing = False
 
     def close(self) -> None:
         """Release the processes without continuing them."""
         for pidfd in self._held.values():
             os.close(pidfd)
         self._held.clear()
+        self.standing = False
+
+    def _stop_held(self) -> None:
+        """Stop the processes that were held before; release those that have ended, whose numbers may come again."""
+        self.standing = True
+        ends = select.poll()
+        for pidfd in self._held.values():
+            ends.register(pidfd, select.POLLIN)
+        ended = {pidfd for pidfd, _ in ends.poll(0)}
+        for pid, pidfd in list(self._held.items()):
+            if pidfd in ended:
+                os.close(self._held.pop(pid))
+            else:
+                _signal(pidfd, signal.SIGSTOP)
 
     def _stop(self, pid: int) -> None:
         try:
@@ -146,13 +178,19 @@ class FrozenGuest:
 
 def descendants(root: int) -> set[int]:
     """Return every process below `root`, by the kernel's own lists."""
-    found: set[int] = set()
+    return set(_threads_below(root))
+
+
+def _threads_below(root: int) -> dict[int, list[str]]:
+    """Return the folders of the threads of every process below `root`, by the kernel's own lists."""
+    found: dict[int, list[str]] = {}
     waiting = [root]
     while waiting:
-        for started in children(waiting.pop()):
-            fresh = started - found
-            found |= fresh
-            waiting += fresh
+        pid = waiting.pop()
+        found[pid] = threads = threads_of(pid)
+        for thread in threads:
+            waiting += _started_by(thread) - found.keys() - set(waiting)
+    del found[root]
     return found
 
 
@@ -168,8 +206,11 @@ def any_alive(root: int) -> bool:
 
 def children(pid: int) -> Iterator[set[int]]:
     """Yield the ids of the child processes that each thread of a process has started."""
-    for thread in threads_of(pid):
-        yield set(map(int, _fields(thread, "children")))
+    yield from map(_started_by, threads_of(pid))
+
+
+def _started_by(thread: str) -> set[int]:
+    return set(map(int, _fields(thread, _LIST)))
 
 
 def _signal(pidfd: int, number: int) -> None:
@@ -189,15 +230,16 @@ def _fields(thread: str, name: str, *, after: bytes = b"") -> list[bytes]:
     """Return the fields of a thread's file; none if it is gone or not shown. Raise OSError if no file can be opened.
 
     The guest chooses the text before `after`, a name. Each release reads tens of such files, so the buffers and the
-    type checks of `open` are avoided.
+    type checks of `open` are avoided. The kernel may give a list in several pieces, any other file in one.
     """
     try:
         descriptor = os.open(f"{thread}/{name}", os.O_RDONLY)
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return []
     try:
-        text = b""
-        while more := os.read(descriptor, _READ_BYTES):
+        text = more = os.read(descriptor, _READ_BYTES)
+        while more and name == _LIST:
+            more = os.read(descriptor, _READ_BYTES)
             text += more
     except OSError:
         return []
@@ -211,8 +253,8 @@ def _state(thread: str) -> bytes:
     return next(iter(_fields(thread, "stat", after=b")")), b"X")
 
 
-def _states(pid: int) -> dict[str, bytes]:
-    return {thread: _state(thread) for thread in threads_of(pid)}
+def _states(threads: Iterable[str]) -> dict[str, bytes]:
+    return {thread: _state(thread) for thread in threads}
 
 
 def _off_queue(thread: str) -> bool:
@@ -240,15 +282,18 @@ def _times_left(status: list[bytes]) -> int:
     return sum(int(value) for name, value in named if name.endswith(b"voluntary_ctxt_switches:"))
 
 
-def _run_times(threads: Iterable[str]) -> Ran:
-    """Return nanoseconds on a processor and number of turns there, for each of the threads that is still there."""
+def _scheduled(threads: Iterable[str]) -> Scheduled:
+    """Return the kernel's counts for each of the threads that is still there."""
     read = ((thread, _fields(thread, "schedstat")) for thread in threads)
-    return {thread: (int(fields[0]), int(fields[2])) for thread, fields in read if fields}
+    return {thread: (int(fields[0]), int(fields[1]), int(fields[2])) for thread, fields in read if fields}
 
 
-def _processor_times(threads: Iterable[str]) -> Waited:
-    read = ((thread, _fields(thread, "schedstat")) for thread in threads)
-    return {thread: (int(fields[0]), int(fields[1])) for thread, fields in read if fields}
+def _ran(scheduled: Scheduled) -> Ran:
+    return {thread: (ran_ns, turns) for thread, (ran_ns, _, turns) in scheduled.items()}
+
+
+def _waited(scheduled: Scheduled, threads: Iterable[str]) -> Waited:
+    return {thread: scheduled[thread][:2] for thread in threads if thread in scheduled}
 
 
 def undelayed_ns(elapsed_ns: int, before: Waited, now: Waited) -> int:

@@ -59,6 +59,16 @@ while True:
 """
 
 
+BREEDS = """
+import os
+while True:
+    child = os.fork()
+    if child == 0:
+        os._exit(0)
+    os.waitpid(child, 0)
+"""
+
+
 def counters(memory: mmap.mmap) -> tuple[int, ...]:
     return struct.unpack_from("3Q", memory, 0)
 
@@ -118,6 +128,25 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp
             time.sleep(0.05)
             assert counters(memory) == stopped
             assert guest.freeze()
+
+
+def test_processes_that_have_ended_are_held_no_longer(walled: Level) -> None:
+    confinement = Confinement(
+        argv=(sys.executable, "-I", "-S", "-c", BREEDS),
+        binds=runtime_binds(),
+        masked=masked_paths(),
+        environment={},
+        descriptors=(),
+        limits=Limits(wall_s=600),
+    )
+    with start(confinement, isolation=walled) as guest:
+        before = len(os.listdir("/proc/self/fd"))
+        for _ in range(40):
+            assert guest.freeze()
+            held = len(os.listdir("/proc/self/fd")) - before
+            guest.thaw()
+            time.sleep(0.01)
+    assert held <= 10, "the parent, and some of the forty children or more"
 
 
 @pytest.mark.parametrize("queue_info_s", [0.0, 0.25])
