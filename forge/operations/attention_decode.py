@@ -36,19 +36,21 @@ def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectati
     import torch
 
     scale, terms = q.shape[-1] ** -0.5, max(q.shape[-1], k.shape[1])
-    query, keys, values = q.double(), k.double().permute(0, 2, 3, 1), v.double().permute(0, 2, 1, 3)
+    query = q.double()
+    # dense, so that no product copies them again
+    keys, values = k.double().permute(0, 2, 3, 1).contiguous(), v.double().permute(0, 2, 1, 3).contiguous()
     scores = (query @ keys) * scale
     p = scores.softmax(-1)
     y = p @ values
     summed = (query.abs() @ keys.abs()) * scale
-    doubt = summed + (scores.amax(-1, keepdim=True) - scores) / 4
+    doubted = p * (summed + (scores.amax(-1, keepdim=True) - scores) / 4)
     unit = UNIT_ROUNDOFF["fp32"] * (math.sqrt(terms) + BESIDE_THE_SUM)
-    size = (p * (1 + doubt)) @ values.abs() + (p * doubt).sum(-1, keepdim=True) * y.abs()
-    coarse = torch.finfo(q.dtype).eps * (p.square() @ values.square()).sqrt()
-    largest = values.abs().amax(-2, keepdim=True)
-    far = (unit * summed.amax(-1, keepdim=True)).square().clamp(max=1.0) * largest * 2
-    together = values.square().sum(-2, keepdim=True).sqrt().expand_as(y)
-    size, lost = size + (coarse + far) / unit, drift_share(p).expand_as(y)
+    sizes, squares = values.abs(), values.square()
+    size = (p + doubted) @ sizes + doubted.sum(-1, keepdim=True) * y.abs()
+    coarse = torch.finfo(q.dtype).eps / unit * (p.square() @ squares).sqrt()
+    far = (unit * summed.amax(-1, keepdim=True)).square().clamp(max=1.0) * (2 / unit) * sizes.amax(-2, keepdim=True)
+    together = squares.sum(-2, keepdim=True).sqrt().expand_as(y)
+    size, lost = size + coarse + far, drift_share(p).expand_as(y)
     return (Expectation(value=y, scale=size, terms=terms, last_factor=together, drift=2 * lost),)
 
 
