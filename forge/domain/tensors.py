@@ -6,6 +6,7 @@ Unit roundoffs are for round to nearest: the relative error of one rounding is a
 
 import re
 from collections.abc import Mapping
+from functools import cache
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field, StringConstraints
@@ -168,7 +169,8 @@ class TensorSpec(Value):
     def sizes(self, shape: Mapping[str, int]) -> tuple[int, ...]:
         """Return the operand's sizes when the operation's axes have the sizes in `shape`."""
         if not (self.times or self.per or self.at_most):
-            return tuple(_size(axis, shape) for axis in self.axes)
+            fixed = _fixed_sizes(self.axes)
+            return tuple([shape[axis] if size is None else size for axis, size in zip(self.axes, fixed, strict=True)])
         shared = (-(-_size(axis, shape) * self.times.get(axis, 1) // self.per.get(axis, 1)) for axis in self.axes)
         return tuple(min(size, self.at_most.get(axis, size)) for axis, size in zip(self.axes, shared, strict=True))
 
@@ -185,6 +187,12 @@ class TensorSpec(Value):
     def follows_kind(self) -> bool:
         """True if its values follow the workload's kind: floats, not indices or packed numbers."""
         return isinstance(self.values, AsKind)
+
+
+@cache
+def _fixed_sizes(axes: tuple[str, ...]) -> tuple[int | None, ...]:
+    """Return the size of each axis that is a number; None for one whose size a shape has."""
+    return tuple(int(axis) if axis.isdecimal() else None for axis in axes)
 
 
 def _size(axis: str, shape: Mapping[str, int]) -> int:

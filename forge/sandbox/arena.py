@@ -54,12 +54,12 @@ class Slot:
             return 0
         return 1 + sum((size - 1) * stride for size, stride in zip(self.sizes, self.strides, strict=True))
 
-    @property
+    @cached_property
     def size_bytes(self) -> int:
         """Bytes from the first to the last element."""
         return self.span_elements * ITEMSIZE_BYTES[self.dtype]
 
-    @property
+    @cached_property
     def is_dense(self) -> bool:
         """Whether every byte of the span belongs to exactly one element, in order."""
         return self.strides == contiguous_strides(self.sizes)
@@ -96,7 +96,7 @@ class Form:
     elements_in: int = 1
     """Number of elements before the operand, if `begins` is "elements_in"."""
 
-    @property
+    @cached_property
     def span_bytes(self) -> int:
         """Size of the operand in the arena in bytes, with its red zone."""
         slot = self.at(0)

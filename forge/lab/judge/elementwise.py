@@ -78,13 +78,14 @@ def judge_floats(
 
     blocks = row_blocks(got)
     results = for_each_block(judge_rows, blocks, got, expectation, baseline)
+    if len(blocks) == 1:
+        return results[0]
     place = max(range(len(results)), key=lambda place: results[place].bound_used)
     worst = results[place]
-    if len(blocks) > 1:
-        row, column = worst.worst
-        worst = replace(worst, worst=_index_of((blocks[place].start + row) * got.shape[-1] + column, got.shape))
+    row, column = worst.worst
     return replace(
         worst,
+        worst=_index_of((blocks[place].start + row) * got.shape[-1] + column, got.shape),
         within=all(one.within for one in results),
         wrong=_joined(results, blocks, got),
         max_relative_error=max(one.max_relative_error for one in results),
@@ -95,8 +96,8 @@ def _joined(results: Sequence[JudgedOutput], blocks: Sequence[slice], got: torch
     """Return the mask of an output's wrong elements from those of its blocks of rows; None if there are none."""
     import torch
 
-    if len(blocks) == 1 or all(one.wrong is None for one in results):
-        return results[0].wrong
+    if all(one.wrong is None for one in results):
+        return None
     mask = torch.zeros(got.shape, dtype=torch.bool, device=got.device)
     rows = mask.flatten(0, -2)
     for block, one in zip(blocks, results, strict=True):
@@ -143,21 +144,19 @@ def judged(
     got: torch.Tensor, expectation: Expectation, error: torch.Tensor, bound: torch.Tensor, used: torch.Tensor
 ) -> JudgedOutput:
     """Return the verdict on one output, from each element's error and its used share of the bound."""
-    import torch
-
     worst = _index_of(int(used.argmax()), used.shape)
-    outside = ~(used <= 1)
-    within = not bool(outside.any())
+    most_used, got_there = float(used[worst]), float(got[worst])
+    within = most_used <= 1  # False for a NaN, which counts as the largest
     relative = (error / expectation.scale).nan_to_num(nan=0.0, posinf=0.0)  # 0 where the scale is 0
     return JudgedOutput(
         within=within,
-        wrong=None if within else outside,
-        finite=bool(torch.isfinite(got[worst])),
+        wrong=None if within else ~(used <= 1),
+        finite=math.isfinite(got_there),
         max_relative_error=float(relative.max()),
-        bound_used=float(used[worst]),
+        bound_used=most_used,
         worst=worst,
         expected=float(expectation.value[worst]),
-        got=float(got[worst]),
+        got=got_there,
         allowed_error=float(bound[worst]),
     )
 
