@@ -26,7 +26,7 @@ def prepare(body: dict[str, object]) -> None:
     if os.environ.get("TRITON_INTERPRET") == "1":
         _round_to_nearest()
         _compute_with_bf16()
-        _remember_lookups()
+        importlib.import_module(".repeated_work", __package__).spare_the_interpreter()
         importlib.import_module(".block_truth", __package__).treat_blocks_as_the_compiler()
         _shuffle_programs()
 
@@ -86,38 +86,6 @@ def _compute_with_bf16() -> None:
     InterpreterBuilder.binary_op = binary
     InterpreterBuilder.create_fma = fma
     InterpreterBuilder.create_dot = dot
-
-
-def _remember_lookups() -> None:
-    """Make the interpreter look for a module's builtins and for numpy's type of an element once.
-
-    By itself it replaces the builtins at each launch, and again at each call of a device function such as `tl.sum`.
-    It makes a table of all types at each operation.
-    """
-    import inspect
-
-    import triton.language as tl
-    from triton.runtime import interpreter
-
-    names: dict[object, tuple[str, ...]] = {}
-
-    def patch(package, *others):  # type: ignore[no-untyped-def]  # triton has no types here
-        if package not in names:
-            names[package] = tuple(name for name, one in inspect.getmembers(package) if tl.core.is_builtin(one))
-        for name in names[package]:
-            member = getattr(package, name)
-            if tl.core.is_builtin(member):  # otherwise it is replaced already
-                interpreter._patch_attr(package, name, member, *others)
-
-    make_table = interpreter._get_np_dtype
-    of_element = functools.cache(make_table)
-
-    def numpy_type(element):  # type: ignore[no-untyped-def]  # triton has no types here
-        scalar = element.element_ty if isinstance(element, tl.block_type) else element
-        return make_table(scalar) if isinstance(scalar, tl.pointer_type) else of_element(scalar)
-
-    interpreter._patch_builtin = patch
-    interpreter._get_np_dtype = numpy_type
 
 
 def _shuffle_programs() -> None:
