@@ -51,7 +51,7 @@ def killed_at(monkeypatch: pytest.MonkeyPatch, type_name: str) -> None:
     monkeypatch.setattr(Ledger, "append", watched)
 
 
-@pytest.mark.usefixtures("walls")
+@pytest.mark.usefixtures("walls", "short_series")
 def test_no_cheat_is_promoted_through_the_loop_and_the_honest_kernel_is_once(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

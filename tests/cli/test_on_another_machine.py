@@ -12,13 +12,15 @@ import pytest
 from forge.app.chosen_device import PLACE_VARIABLE
 from tests.cli.asking import HONEST, ask, history, ledger_stands
 
+SHORTER = Path(__file__).parents[1] / "executor" / "shorter.py"
+
 
 @pytest.fixture
 def box(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The folder of a script in place of ssh; `hosts` lists the machines that were asked."""
     folder = tmp_path / "bin"
     folder.mkdir()
-    (folder / "forge").write_text(f'#!/bin/sh\nexec {sys.executable} -m forge "$@"\n')
+    (folder / "forge").write_text(f'#!/bin/sh\nexec {sys.executable} {SHORTER} "$@"\n')
     (folder / "ssh").write_text(
         '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\necho "$2" >> "${0%/*}/hosts"\nexec sh -c "$3"\n'
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -35,11 +36,17 @@ def cubins(built: Built | Refused) -> dict[str, Cubin]:
     return {file.name: read_cubin(file.content) for file in built.files if file.name.endswith(".cubin")}
 
 
+@cache
+def honest() -> Built:
+    """What is built of the honest sources, once."""
+    built = build_artifact(job_for(HONEST, language="cuda"))
+    assert isinstance(built, Built), built
+    return built
+
+
 @pytest.mark.usefixtures("nvcc", "walls")
 def test_a_library_comes_with_the_device_code_that_is_in_it() -> None:
-    job = job_for(HONEST, language="cuda")
-    built = build_artifact(job)
-    assert isinstance(built, Built), built
+    job, built = job_for(HONEST, language="cuda"), honest()
     assert [file.name for file in built.files] == ["libkernel.so", "kernel.cubin"]
     found = cubins(built)["kernel.cubin"]
     assert found.arch == "sm_90a"
@@ -50,17 +57,16 @@ def test_a_library_comes_with_the_device_code_that_is_in_it() -> None:
 
 @pytest.mark.usefixtures("nvcc", "walls")
 def test_the_same_sources_make_the_same_device_code() -> None:
-    first, second = (build_artifact(job_for(HONEST, language="cuda")) for _ in range(2))
-    assert isinstance(first, Built)
-    assert isinstance(second, Built)
-    assert first.files[1] == second.files[1]
+    again = build_artifact(job_for(HONEST, language="cuda"))
+    assert isinstance(again, Built)
+    assert again.files[1] == honest().files[1]
 
 
 @pytest.mark.usefixtures("nvcc", "walls")
 @pytest.mark.parametrize("path", sorted(CANDIDATES.glob("*.py")), ids=lambda path: path.stem)
 def test_what_the_gpu_tests_run_is_built_unless_the_builder_refuses_it(path: Path) -> None:
-    said = described(path)
-    built = build_artifact(job_for(path.read_text(), language="cuda"))
+    said, source = described(path), path.read_text()
+    built = honest() if source == HONEST else build_artifact(job_for(source, language="cuda"))
     if said.gate == "build":
         assert isinstance(built, Refused)
         assert built.reason.code in said.codes
@@ -147,7 +153,8 @@ def burn():
 {does}
 def fused_add_rmsnorm(*operands): return operands
 """
-FEW_S = 3.0
+FEW_S = 1.0
+"""Processor time of a build that burns it, in seconds. What it imports was imported before, and takes a fifth."""
 
 
 def built_within(source: str, *, cpp_source: bool, limit_s: float) -> Built | Refused:
@@ -168,10 +175,10 @@ def test_processor_time_of_all_that_a_build_runs_is_bounded(children: int) -> No
 @pytest.mark.usefixtures("walls")
 def test_text_that_is_compiled_alone_has_a_share_of_that_time() -> None:
     bomb = Path(__file__).parents[1] / "evil" / "candidates" / "cpp_template_bomb.py"
-    built = built_within(bomb.read_text(), cpp_source=True, limit_s=2 * FEW_S)
+    built = built_within(bomb.read_text(), cpp_source=True, limit_s=6 * FEW_S)
     assert isinstance(built, Refused)
     assert built.reason.code == "TIMEOUT"
-    assert f"{TEXT_SHARE * 2 * FEW_S:g} s of processor time" in built.reason.message
+    assert f"{TEXT_SHARE * 6 * FEW_S:g} s of processor time" in built.reason.message
 
 
 @pytest.mark.usefixtures("walls")
