@@ -4,8 +4,8 @@ import base64
 import hashlib
 import json
 import sqlite3
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -18,11 +18,24 @@ Edit = Callable[[int, str, str], str]
 
 def forge(path: Path, edit: Edit) -> None:
     """Edit payloads, and derive the chain, the tree and all signatures anew, with keys of the attacker's own."""
+    with _unguarded(path) as connection:
+        _rewrite(connection, edit)
+
+
+def cut(path: Path, *, last: int) -> None:
+    """Leave the ledger as it was after one of its events."""
+    with _unguarded(path) as connection:
+        connection.execute("DELETE FROM event WHERE seq > ?", (last,))
+        connection.execute("DELETE FROM tree_node WHERE (place + 1) << level > ?", (last,))
+
+
+@contextmanager
+def _unguarded(path: Path) -> Iterator[sqlite3.Connection]:
     with closing(sqlite3.connect(path)) as connection:
         guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
         for name, _ in guards:
             connection.execute(f"DROP TRIGGER {name}")
-        _rewrite(connection, edit)
+        yield connection
         for _, guard in guards:
             connection.execute(guard)
         connection.commit()

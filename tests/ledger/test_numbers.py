@@ -17,10 +17,11 @@ from forge.ledger.audit.report import AuditReport
 from forge.ledger.audit.samples import Ratio, SampledTimes, workload
 from forge.ledger.audit.student_t import t_975
 from forge.pipeline.samples import parse_samples
-from tests.ledger.forging import forge
+from tests.ledger.forging import cut, forge
 
 ROOT = Path(__file__).parents[2]
 BENCHMARK, CLAIM, PROMOTION, STANDS = 755, 758, 760, 572
+CHECKPOINT = 762
 CONFIRMED = "1.6232663937417076"
 FORGED = "9.623266393741707"
 OFFERED = "2.0788965872926517"
@@ -33,6 +34,14 @@ def home(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "kernel_registry.db", tmp_path)
     shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
     return tmp_path
+
+
+@pytest.fixture
+def early(home: Path) -> Path:
+    """The ledger as it was at the first checkpoint after the events that are edited, which costs half to audit."""
+    cut(home / "kernel_registry.db", last=CHECKPOINT)
+    assert verified(home, full=False).ok
+    return home
 
 
 def _sha256(content: bytes) -> str:
@@ -58,13 +67,13 @@ def edited(home: Path, seq: int, old: str, new: str) -> tuple[int | None, str, s
 
 
 @pytest.mark.slow
-def test_a_promotion_of_1_62x_turned_into_9_62x_is_found(home: Path) -> None:
+def test_a_promotion_of_1_62x_turned_into_9_62x_is_found(early: Path) -> None:
     def edit(place: int, kind: str, payload: str) -> str:
         return payload.replace(CONFIRMED, FORGED) if place >= BENCHMARK else payload
 
-    forge(home / "kernel_registry.db", edit)
-    assert verified(home, full=False).ok, "the forgery itself is sound: chain, tree, signatures, blobs"
-    first = verified(home).problems[0]
+    forge(early / "kernel_registry.db", edit)
+    assert verified(early, full=False).ok, "the forgery itself is sound: chain, tree, signatures, blobs"
+    first = verified(early).problems[0]
     assert (first.seq, first.what) == (BENCHMARK, "workloads[0].confirmation.speedups[1].interval.ratio")
     assert math.isclose(float(first.expected), float(CONFIRMED), rel_tol=1e-9)
     assert first.found == repr(float(FORGED))
@@ -92,8 +101,8 @@ def test_a_promotion_of_1_62x_turned_into_9_62x_is_found(home: Path) -> None:
         (CLAIM, '"measured_value":13.308155903015997', '"measured_value":99.308155903016', "measured_value"),
     ],
 )
-def test_each_kind_of_number_is_derived(home: Path, seq: int, old: str, new: str, what: str) -> None:
-    found = edited(home, seq, old, new)
+def test_each_kind_of_number_is_derived(early: Path, seq: int, old: str, new: str, what: str) -> None:
+    found = edited(early, seq, old, new)
     assert found[:2] == (seq, what), found
 
 
