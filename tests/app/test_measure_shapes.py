@@ -149,6 +149,7 @@ def test_a_shape_at_which_the_promoted_kernel_can_not_be_timed_stays_open(eviden
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("short_pairs")
 def test_a_real_candidate_is_timed_at_another_shape_of_its_task(tmp_path: Path, open_workspace: Path) -> None:
     with recorded(tmp_path / "home", open_workspace) as (workspace, found):
         executor = executor_of(workspace)
