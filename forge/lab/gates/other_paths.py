@@ -18,13 +18,18 @@ SHORTEST = 1_025
 MANY_ROWS, NARROW = (257, 400), (33, 79)
 """Range of a number of rows, and the range from which their width is drawn. A warp has 32 lanes, and blocks of rows
 have up to 256."""
-LARGE_ROWS, LARGE_WIDTHS = (64, 100), (513, 640)
-"""Ranges of the rows and of the width of a large operand, which has 2^15 to 2^16 elements. Kernels start threads, or
-take a grid of two axes, from about 2^15 elements on."""
-VERY_MANY_ROWS = (513, 1500)
-"""Range of a number of rows beyond those of one launch of 512 threads, with narrow rows."""
 MOST_LARGE_ELEMENTS = 2**16
 """Number of elements in a large operand, at most. Chosen; each kind of values then takes some milliseconds."""
+LARGE: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
+    ((64, 100), (513, 640)),
+    ((128, 200), (257, 320)),
+    ((513, 1500), (33, 79)),
+)
+"""Ranges of the rows and of the width of large operands, which have 2^15 to 2^16 elements. Kernels start threads, or
+take a grid of two axes, from about 2^15 elements on; tiles have up to 128 rows, and launches up to 512 threads."""
+LARGE_FREE = ((128, 200), (128, 256), (33, 79))
+"""Ranges of the rows, of one other axis, and of the width where that axis is long as well, as in a product of
+matrices."""
 MOST_FREE = 5
 """Size of any other axis, at most. Chosen; longer ones cost time for each kind of values."""
 MOST_ELEMENTS = 2**15 - 1
@@ -57,13 +62,18 @@ def shapes(
 
 
 def _large(kernel: LoadedKernel, thin: Mapping[str, int]) -> list[Mapping[str, int]]:
-    """Return a shape with many wide rows and one with very many narrow ones, unless they had to be shortened much."""
+    """Return shapes with large operands, and one in which another axis is long, unless they had to be shortened."""
     operation, rng = kernel.operation, kernel.rng
+    row_axis, reduced = operation.row_axis, operation.reduced_axis
+    wanted = [(ends, {row_axis: log_uniform(rng, *ends), reduced: log_uniform(rng, *most)}) for ends, most in LARGE]
+    if operation.free_axes:
+        size = {rng.choice(operation.free_axes): log_uniform(rng, *LARGE_FREE[1])}
+        size |= {row_axis: log_uniform(rng, *LARGE_FREE[0]), reduced: log_uniform(rng, *LARGE_FREE[2])}
+        wanted.append((LARGE_FREE[0], size))
     shapes = []
-    for counts, widths in ((LARGE_ROWS, LARGE_WIDTHS), (VERY_MANY_ROWS, NARROW)):
-        size = {operation.row_axis: log_uniform(rng, *counts), operation.reduced_axis: log_uniform(rng, *widths)}
-        shape = _shortened(kernel, {**thin, **size}, operation.row_axis, most=MOST_LARGE_ELEMENTS)
-        shapes += [shape] if shape[operation.row_axis] >= counts[0] else []
+    for (least, _), size in wanted:
+        shape = _shortened(kernel, {**thin, **size}, row_axis, most=MOST_LARGE_ELEMENTS)
+        shapes += [shape] if shape[row_axis] >= least else []
     return shapes
 
 
