@@ -106,6 +106,7 @@ def test_each_kind_of_number_is_derived(early: Path, seq: int, old: str, new: st
     assert found[:2] == (seq, what), found
 
 
+@pytest.mark.slow
 def test_what_is_published_is_held_against_the_events(home: Path) -> None:
     shutil.copytree(ROOT / "kernel_registry", home / "kernel_registry")
     assert verified(home).ok
@@ -129,6 +130,7 @@ def test_a_published_source_that_was_altered_is_found(home: Path) -> None:
     assert f"published kernels/{source.parent.name}/kernel.py" in {one.what for one in verified(home).problems}
 
 
+@pytest.mark.slow
 def test_samples_in_a_run_folder_are_those_that_the_event_names(home: Path) -> None:
     """The folder's copy, its manifest and the manifest's digest are replaced together."""
     runs = home / "forge_runs"
