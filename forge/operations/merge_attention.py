@@ -203,6 +203,7 @@ MERGE_ATTENTION = Operation(
     row_axis="tokens",
     reduced_axis="head_dim",
     free_axes=("heads",),
+    guide="attention_decode",
     specials="unspecified",
     relations=(RowsIndependent(), RowsPermuted(), Scaled(inputs={"a": 1, "b": 1}, outputs={"y": 1, "lse": 0})),
     mutants=MUTANTS,

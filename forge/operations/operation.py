@@ -203,6 +203,8 @@ class Operation:
     """Known wrong implementations by name, called like the reference. A task opens only if every one is refused."""
     variants: Mapping[str, Function] = field(default_factory=dict)
     """Right implementations in another order or precision, by name. A task opens only if every one is accepted."""
+    guide: str = ""
+    """Name of another operation whose guide serves authors of this one too. Empty: a guide names this one."""
     vendor: Function | None = None
     """The operation by torch's own fused operator, if there is one. It is called like the reference and, like it,
     uses no names of its module."""

@@ -111,9 +111,10 @@ def concepts_of(task: Task, prior: Bottleneck, found: Triage) -> tuple[Concept, 
     if operation.own is not None:
         return _concepts_of_source(operation.own, task, prior, failed)
     words = dict.fromkeys(word for word in operation.summary.lower().replace(",", " ").split() if word not in _COMMON)
+    guided = operation.guide or task.op
     return (
-        Concept(task.op, weight=4.0, phrase=True),
-        Concept(task.op, weight=1.5),
+        Concept(guided, weight=4.0, phrase=True),
+        Concept(guided, weight=1.5),
         Concept(" ".join(words), weight=0.25),
         *((Concept("quantise int8 fp8"),) if elements & set(_LOW_PRECISION) else ()),
         Concept(f"{prior} bound", phrase=True),
@@ -138,8 +139,9 @@ def _concepts_of_source(
 
 def _guides(task: Task) -> frozenset[str]:
     """Return the tags of a guide that is one for this operation."""
-    own = find_operation(task.op).own
-    return frozenset({task.op}) if own is None else frozenset(called_names(own.source))
+    operation = find_operation(task.op)
+    own = operation.own
+    return frozenset({operation.guide or task.op}) if own is None else frozenset(called_names(own.source))
 
 
 def choose(skills: Sequence[Skill], concepts: Sequence[Concept], task: Task) -> tuple[tuple[Skill, str], ...]:
