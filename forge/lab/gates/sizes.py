@@ -4,95 +4,21 @@ Apart from known edges, all sizes are drawn anew for each examination. The opera
 besides the public one.
 """
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 
 from forge.domain.evidence import WorkloadErrors
-from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import configurations, large_offsets, listed_workloads
+from forge.lab.gates.chosen_shapes import corner_shapes, drawn_shapes, edge_shapes, large_shapes
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.changes import swap_in_row
-from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near_shape, of_class
-from forge.lab.inputs.shape_budget import affordable, largest_operand, narrowed, rows_within
-from forge.operations.operation import Operation
+from forge.lab.inputs.shape_budget import largest_operand
 
-EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
-"""Sizes of the axis that is summed over, besides those drawn in each octave. A missing tail, mask or remainder loop
-shows at one of them."""
-MODEL_WIDTHS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192)
-"""Sizes of the axis that is summed over in published models, and powers of two. Kernels have code of their own for
-them, and no drawn size is likely to be one."""
-BESIDE_POWERS = tuple(
-    sorted({2**power + beside for power in range(2, 15) for beside in (-1, 0, 1)} - {*EDGES, *MODEL_WIDTHS})
-)
-"""All other powers of two from 4 to 16384, and the sizes beside them. These are a vector, a warp or a block, and one
-element more or less. Other axes are short there."""
-INTERPRETED_WIDTHS, INTERPRETED_ROWS = 4, 2
-"""Numbers of widths of each of these two lists, and of numbers of rows beside powers of two, that an interpreter is
-asked. They are drawn at random, since an interpreter takes long."""
-FREE_EDGES = (1, 2, 3, 4, 7, 8, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 256, 257, 1025)
-"""Sizes of any other axis that may have tails, with few rows and a short sum. Some more are drawn up to
-`MOST_FREE`."""
-MOST_FREE = 1024
-"""Size up to which lengths of other axes are drawn in each octave. Chosen; longer ones cost time to draw and to
-judge."""
-SHORT_SUM = (65, 257)
-"""Range from which the width is drawn at random while other axes vary. It begins above 64, a usual block; a longer
-sum costs time."""
-ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
-"""Numbers of rows that are always asked: none, a few, and numbers around 256, where a last block of rows is full or
-holds one."""
-ROWS_BESIDE_POWERS = tuple(sorted({2**power + beside for power in range(2, 11) for beside in (-1, 0, 1)} - {*ROWS}))
-"""Other numbers of rows that are asked with few columns: powers of two from 4 to 1024, and the numbers beside them.
-A tile of rows is then full, short of one row, or followed by one."""
-MOST_EQUAL_ELEMENTS, EQUAL_RANGE = 2**16, (4, 129)
-"""Number of elements of an operand, at most, and range of the size where several axes have the same size. A kernel
-may tell its axes apart by their sizes."""
-MOST_ROWS, MOST_TALL_ELEMENTS = 4096, 2**15
-"""Number of rows up to which one is drawn in every second octave, and the most elements of rows times width there."""
-SINGLE_ROW_REMAINDERS = 8
-"""Number of remainders of the width in shapes of one row, which kernels often treat by code of its own. Vectors of up
-to eight elements divide it."""
-SINGLE_ROW_FREE = ((2, 64), (65, 257))
-"""Ranges from which the size of another axis is drawn in shapes of one row: within a usual block, and beyond it."""
-MOST_BOTH, MOST_BOTH_ELEMENTS, BOTH_WIDTHS = 512, 2**18, (512, 2**14)
-"""Number of rows up to which one is drawn in each octave with a wide row, the most elements of an operand there, and
-the range of these widths. Kernels choose their way by both numbers."""
-TWO_DRAWS_FROM = 1024
-"""Width in elements from which two widths are drawn in each octave. Such an octave has more widths, and kernels
-change there how they read a row."""
-NEAR_SHAPES = 3
-"""Number of shapes drawn near the public one. They are new each time, so an earlier refusal tells nothing about
-them."""
-CORNERS = ((2, 1, 1024), (2, 1, 1024), (4, 2, 192), (16, 8, 192))
-"""Modulus, remainder and largest value of the width in each shape with many rows. Other code often handles many rows
-at once, and a third kind of code the corner of two tails. The width is even in some; other axes are odd."""
-WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
-"""Range of widths over many rows, and range of a number whose double plus one is the size of a free axis there."""
-WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
-"""Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
-second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
-MANY_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 70_000), 5, 16
-"""Range of a number of rows, and two numbers of columns in such shapes. These rows exceed a 16-bit row number and a
-grid's second axis. Kernels often read the second width by other code than the first."""
-ALIGNMENT = 128
-"""Number of elements that divides one of the wide rows, since kernels often read such rows by other code. 128
-elements of one byte fill a GPU's cache line."""
-LARGE_BYTES = 4 * 2**20
-"""Size of the largest operand in bytes, if the public shape is smaller. Chosen; a larger operand costs more time in
-each verification."""
-MOST_ELEMENTS = 2**20
-"""Number of elements of rows times width, at most, for the fixed numbers of rows. Chosen; the host draws and judges
-every element of ten such shapes."""
 SWAP_ELEMENTS, SWAP_SHARE = 2**17, 0.5
 """Number of elements in an operand from which on a shape's second question may only swap two elements, and the share
 of those. A kernel may cache costly work by shape, by address or by a few elements."""
-MOST_DRAWN = 2**23
-"""Number of elements in the largest operand, at most, with many rows or a wide row. The host draws and judges every
-element; drawing 2^23 normal values took 0.2 s on one core."""
 THRESHOLD = "1 x the bound at every shape"
 
 
@@ -102,8 +28,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     The smallest failing shape is the counterexample.
     """
     inside, of_domain = _domain_shapes(kernel)
-    drawn = other_shapes(kernel, *_edge_shapes(kernel), *_drawn_shapes(kernel), *_corner_shapes(kernel), *inside)
-    large = other_shapes(kernel, *_large_shapes(kernel))
+    drawn = other_shapes(kernel, *edge_shapes(kernel), *drawn_shapes(kernel), *corner_shapes(kernel), *inside)
+    large = other_shapes(kernel, *large_shapes(kernel))
     asked = sorted(
         (*drawn, *kernel.held_out, *large), key=lambda shape: (math.prod(shape.values()), sorted(shape.items()))
     )
@@ -180,167 +106,6 @@ def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> t
     again = swap_in_row(case, kernel.rng.choice(movable), kernel.rng) if swapped else kernel.case(shape)
     observed = kernel.call([again])
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
-
-
-def _edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes at known edges of each axis, and at some drawn sizes of free axes."""
-    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
-    small_rows = min(3, kernel.shape[rows])
-    of_models = MODEL_WIDTHS if kernel.runner.takes_large_shapes else rng.sample(MODEL_WIDTHS, INTERPRETED_WIDTHS)
-    by_reduced = [{**kernel.shape, rows: small_rows, reduced: size} for size in (*EDGES, *of_models)]
-    most = rows_within(kernel.operation, kernel.shape, MOST_ELEMENTS // kernel.shape[reduced])
-    by_rows = [{**kernel.shape, rows: count} for count in ROWS if count <= most]
-    few = {**kernel.shape, rows: small_rows, reduced: min(log_uniform(rng, *SHORT_SUM), kernel.shape[reduced])}
-    free = (*FREE_EDGES, *in_each_octave(rng, 4, MOST_FREE))
-    by_free = [{**few, axis: size} for axis in kernel.operation.free_axes for size in free]
-    by_free = [shape for shape in by_free if narrowed(kernel.operation, shape) == shape]
-    found = (
-        *by_reduced,
-        *_beside_powers(kernel),
-        *_single_rows(kernel),
-        *_with_equal_axes(kernel),
-        *by_rows,
-        *by_free,
-    )
-    return [affordable(kernel.operation, shape, kernel.shape) for shape in found]
-
-
-def _beside_powers(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with a width or a number of rows that is a power of two or beside one; free axes are short."""
-    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
-    thin = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
-    widths, counts = list(BESIDE_POWERS), list(ROWS_BESIDE_POWERS)
-    if not kernel.runner.takes_large_shapes:
-        widths = rng.sample(widths, INTERPRETED_WIDTHS)
-        counts = rng.sample([count for count in counts if count <= FREE_EDGES[-2]], INTERPRETED_ROWS)
-    shapes = [{**thin, rows: min(3, kernel.shape[rows]), reduced: width} for width in widths]
-    for count in counts:
-        narrow = {**thin, reduced: min(kernel.shape[reduced], MOST_TALL_ELEMENTS // count, log_uniform(rng, *WIDTHS))}
-        shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
-    return list(shapes)
-
-
-def _single_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes of one row, as decoding asks them, with every remainder of the width; one other axis varies."""
-    rng, operation = kernel.rng, kernel.operation
-    remainders = range(SINGLE_ROW_REMAINDERS)
-    if not kernel.runner.takes_large_shapes:
-        remainders = range(rng.randrange(SINGLE_ROW_REMAINDERS), SINGLE_ROW_REMAINDERS, SINGLE_ROW_REMAINDERS)
-    free = {axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in operation.free_axes}
-    shapes: list[Mapping[str, int]] = []
-    for remainder, ends in itertools.product(remainders, SINGLE_ROW_FREE if free else SINGLE_ROW_FREE[:1]):
-        varied = {rng.choice(operation.free_axes): log_uniform(rng, *ends)} if free else {}
-        row = {**kernel.shape, **free, **varied, operation.row_axis: 1}
-        column = largest_operand(operation, {**row, operation.reduced_axis: 1})
-        widest = max(2 * WIDTHS[0], min(WIDTHS[1], MOST_TALL_ELEMENTS // max(1, column)))
-        width = of_class(rng, WIDTHS[0], widest, SINGLE_ROW_REMAINDERS, remainder)
-        shapes.append({**row, operation.reduced_axis: width})
-    return shapes
-
-
-def _with_equal_axes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes in which the rows, the width and the free axes have one size: a power of two, and an odd one."""
-    operation, rng = kernel.operation, kernel.rng
-    axes = (operation.row_axis, operation.reduced_axis, *operation.free_axes)
-    shapes: list[Mapping[str, int]] = []
-    # an own operation's weights may have fixed sizes, which no size of an axis makes smaller
-    most = max(MOST_EQUAL_ELEMENTS, largest_operand(operation, {**kernel.shape, **dict.fromkeys(axes, 1)}))
-    for modulus, remainder in ((1, 0), (2, 1)):
-        size = of_class(rng, *EQUAL_RANGE, modulus, remainder)
-        while largest_operand(operation, {**kernel.shape, **dict.fromkeys(axes, size)}) > most:
-            size -= 1
-        size = size | 1 if remainder else 2 ** (size.bit_length() - 1)
-        shapes.append({**kernel.shape, **dict.fromkeys(axes, size)})
-    return shapes
-
-
-def _drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with drawn widths, with drawn numbers of rows, and near the public shape."""
-    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
-    widths = (*in_each_octave(rng, 2, TWO_DRAWS_FROM), *in_each_octave(rng, TWO_DRAWS_FROM, WIDEST, draws=2))
-    counts = in_each_octave(rng, 16, MOST_ROWS)[rng.randrange(2) :: 2]
-    shapes: list[Mapping[str, int]] = [{**kernel.shape, rows: rng.randint(1, 3), reduced: size} for size in widths]
-    for count in counts if kernel.runner.takes_large_shapes else counts[:1]:
-        width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL_ELEMENTS // count)
-        narrow = {**kernel.shape, reduced: max(1, width)}
-        shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
-    shapes += _many_wide_rows(kernel)
-    shapes = [affordable(kernel.operation, shape, kernel.shape, most_elements=MOST_DRAWN) for shape in shapes]
-    return [*shapes, *(near_shape(kernel.shape, rows, reduced, rng) for _ in range(NEAR_SHAPES))]
-
-
-def _many_wide_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return a shape for each octave of a number of rows, with wide rows; free axes are short.
-
-    An operation whose operands would be too large there, as with a cache of keys, is asked fewer of them.
-    """
-    rng, operation = kernel.rng, kernel.operation
-    thin = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in operation.free_axes}}
-    shapes: list[Mapping[str, int]] = []
-    for count in in_each_octave(rng, 4, MOST_BOTH) if kernel.runner.takes_large_shapes else ():
-        column = largest_operand(operation, {**thin, operation.row_axis: count, operation.reduced_axis: 1})
-        widest = min(BOTH_WIDTHS[1], MOST_BOTH_ELEMENTS // max(1, column))
-        if widest >= BOTH_WIDTHS[0]:
-            width = log_uniform(rng, BOTH_WIDTHS[0], widest)
-            shapes.append({**thin, operation.row_axis: count, operation.reduced_axis: width})
-    return shapes
-
-
-def _corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with many rows in which several axes have tails at once."""
-    operation, rng = kernel.operation, kernel.rng
-    shapes: list[Mapping[str, int]] = []
-    for modulus, rest, widest in CORNERS:
-        free = {axis: 2 * rng.randint(*ODD_FREE_RANGE) + 1 for axis in operation.free_axes}
-        reduced = {operation.reduced_axis: of_class(rng, WIDTHS[0], widest, modulus, rest)}
-        thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
-        rows = rows_within(operation, thin, rng.randint(*kernel.runner.corner_rows_range))
-        wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
-        smaller = affordable(operation, wanted, kernel.shape, most_elements=kernel.runner.most_corner_elements)
-        shapes.append({**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}})
-    return shapes
-
-
-def wide_rows(operation: Operation) -> tuple[int, int]:
-    """Return the range of the widest rows that are asked of an operation."""
-    usual = max((workload[operation.reduced_axis] for workload in operation.workloads), default=0)
-    return VERY_WIDE if usual >= VERY_WIDE[0] else WIDE
-
-
-def _large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with many rows, with wide rows, and with an operand of some MiB, as far as they can be drawn.
-
-    Free axes are small in the first four. Then each free axis once gets the length that the rows had. An interpreter
-    gets none of these shapes, since they take it minutes.
-    """
-    if not kernel.runner.takes_large_shapes:
-        return []
-    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
-    wide = kernel.rng.randint(*wide_rows(kernel.operation))
-    aligned = of_class(kernel.rng, *wide_rows(kernel.operation), ALIGNMENT, 0)
-    many = kernel.rng.randint(*MANY_ROWS_RANGE)
-    narrow = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
-    shapes = [
-        *({**narrow, rows: many, reduced: columns} for columns in (FEW_COLUMNS, ALIGNED_COLUMNS)),
-        *(_as_drawable(kernel, {**narrow, rows: 2, reduced: width}) for width in (wide, aligned)),
-        *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in kernel.operation.free_axes),
-    ]
-    row = math.prod({**kernel.shape, rows: 1}.values())
-    large = {**kernel.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[kernel.dtype] // row + 1}
-    if large[rows] > kernel.shape[rows]:
-        shapes.append(large)
-    return [shape for shape in shapes if _is_drawable(kernel, shape) and kernel.fits(shape, 1)]
-
-
-def _as_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the shape; if its operands are too large, as a long cache of keys is, set its free axes to one."""
-    if _is_drawable(kernel, shape):
-        return shape
-    return {**shape, **dict.fromkeys(kernel.operation.free_axes, 1)}
-
-
-def _is_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
-    return largest_operand(kernel.operation, shape) <= MOST_DRAWN
 
 
 SIZES = Gate(name="sizes", examine=examine, one_call_shows_it=True)
