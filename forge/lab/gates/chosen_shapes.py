@@ -1,4 +1,4 @@
-"""Chooses the shapes that the gate `sizes` asks: at known edges, drawn, with several tails at once, and large ones."""
+"""Chooses the shapes that the gate `sizes` asks: known edges, drawn sizes, several tails at once, and large ones."""
 
 import itertools
 import math
