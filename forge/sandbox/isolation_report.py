@@ -82,7 +82,8 @@ def _advice(level: Level, reason: str) -> str:
     if settings:
         return " && ".join(settings)
     if os.path.exists("/.dockerenv") or os.path.exists("/run/.containerenv"):
-        return "start the container with --security-opt seccomp=unconfined, or run outside of it"
+        user = "--user 1000:1000 " if os.geteuid() == 0 else ""  # a container's root may not make namespaces
+        return f"start the container with {user}--security-opt seccomp=unconfined, or run outside of it"
     return "run as a user who may create user namespaces"
 
 
