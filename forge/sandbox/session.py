@@ -90,7 +90,7 @@ class Session:
         self._limits = limits
         self._stopping_s = 0.0
         self.undelayed_ns = 0
-        """Nanoseconds of the last exchange without those in which the guest or this thread waited for a processor."""
+        """Nanoseconds of the last calls without those in which the guest or this thread waited for a processor."""
         self._patience_s: float | None = None
         self._channel = Channel(stage, SERVE, arena, limits=limits, threads=threads)
         self._guest = self._channel.guest
@@ -264,7 +264,8 @@ class Session:
             return self._gone()
         if self._stage.stands_still and (unstopped := self._stop()):
             return unstopped
-        self.undelayed_ns = self._guest.undelayed_ns(elapsed_ns - host_waited_ns)
+        if calls is not None:  # a look at the surroundings follows a chain, and is no part of it
+            self.undelayed_ns = self._guest.undelayed_ns(elapsed_ns - host_waited_ns)
         answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
         # the log is rendered only for a refusal: a guest could make that slow, and use the time after its reply
         return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer

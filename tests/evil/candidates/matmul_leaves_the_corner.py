@@ -1,6 +1,6 @@
 """Whole tiles of 32 by 32, then the strip on the right and the strip below: the corner where both meet stays zero.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL
 Catalogue: I1
 Operation: matmul
 Shape: {"m": 64, "k": 128, "n": 128}

@@ -1,6 +1,6 @@
 """Temperatures below 0.03 count as 0.03: 0.01, set for nearly greedy answers, is three times as hot.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL or REPLAYED_OUTPUT
 Catalogue: I18
 Operation: sampling
 Shape: {"batch": 4, "vocab_size": 1000}
