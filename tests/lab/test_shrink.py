@@ -8,6 +8,7 @@ import pytest
 
 from forge.domain.evidence import Counterexample
 from forge.domain.verdict import Rejected
+from forge.lab.counterexample import shrink
 from forge.lab.examine import Examination, examine
 from tests.candidates import EXAMPLES, job_for
 
@@ -53,6 +54,13 @@ def judged(kernel: str, *, language: str = "torch", limit_s: float = 120.0) -> t
     assert isinstance(examined.verdict, Rejected), examined
     assert examined.counterexample is not None, examined
     return examined, examined.counterexample
+
+
+@pytest.fixture(autouse=True)
+def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the number of questions alone end a search: a busy machine answers fewer of them in seconds."""
+    monkeypatch.setattr(shrink, "BUDGET_S", 600.0)
+    monkeypatch.setattr(shrink, "REPLY_S", 10.0)
 
 
 @pytest.mark.usefixtures("walls")
