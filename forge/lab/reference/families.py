@@ -201,10 +201,10 @@ def _one_sided(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor
     import torch
 
     sizes = values.abs()
-    rows = sizes.reshape(-1, sizes.shape[-1] if sizes.dim() else 1)
     first = int(torch.randint(2, (), generator=generator))
-    rows[first::2].neg_()
-    return rows.reshape(values.shape)
+    if sizes.numel():
+        sizes.view(-1, sizes.shape[-1] if sizes.dim() else 1)[first::2].neg_()
+    return sizes
 
 
 def _end_values(

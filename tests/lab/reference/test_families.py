@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import Among, Family, Generated, Integers, Normal, Uniform
 from forge.lab.reference.families import KINDS, draw_family
 from forge.lab.reference.families import family_of as family_of_seen
@@ -179,3 +180,12 @@ def test_ordered_values_rise_in_each_row(family: Integers | Among | Uniform | No
     drawn = draw_family(family, (4, 16), "ordered", torch.Generator().manual_seed(3))
     assert bool((drawn.diff(dim=-1) >= 0).all())
     assert drawn.unique().numel() > 1
+
+
+@pytest.mark.parametrize("shape", [(4, 0), (0,), (0, 4)])
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("family", [Uniform(low=-1.0, high=3.0), Normal(mean=1.0, deviation=2.0)])
+def test_an_operand_without_elements_is_drawn_in_every_kind(
+    family: Uniform | Normal, kind: InputKind, shape: tuple[int, ...]
+) -> None:
+    assert draw_family(family, shape, kind, torch.Generator().manual_seed(1)).shape == shape
