@@ -29,6 +29,9 @@ _PATIENCE_S = 5.0
 seen by then."""
 _WATCHED_S = 0.5
 """Seconds after which a stop that isn't over is looked at: how long does a thread wait for a processor?"""
+_SETTLING_S = 0.0002
+"""Seconds for which a stop waits for the threads that it knows before it looks for new processes, at most. Chosen: no
+longer than a look takes, since a new process works on meanwhile, and a thread in vfork doesn't stop at all."""
 _QUEUE_INFO_S = 0.25
 """Seconds for which a thread off its processor may seem to wait for one. After that this kernel is assumed not to
 show where threads sleep."""
@@ -75,11 +78,8 @@ class FrozenGuest:
         watched: Waited = {}
         self.stop_waited_ns = 0
         self._stop_held()
-        known = list(self._ran)
         while (elapsed_s := time.monotonic() - began_s) < _PATIENCE_S:
-            known = [thread for thread in known if _state(thread) not in _STILL]
-            if known and elapsed_s < _WATCHED_S:
-                pause_s = self._stop_again(self._held, pause_s)
+            if elapsed_s < _SETTLING_S and any(_state(thread) not in _STILL for thread in self._ran):
                 continue
             found = _threads_below(self._init_pid)
             fresh = found.keys() - self._held.keys()

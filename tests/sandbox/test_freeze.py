@@ -68,6 +68,34 @@ while True:
     os.waitpid(child, 0)
 """
 
+WAITS_AND_WORKS = """
+import ctypes, mmap, os, threading, time
+memory = mmap.mmap(3, 4096)
+os.mkfifo("pipe")
+def wait_for_go():
+    while not memory[0]:
+        time.sleep(0.0005)
+def wait_for_a_spawned_process():
+    wait_for_go()
+    libc, actions = ctypes.CDLL(None), ctypes.create_string_buffer(256)
+    libc.posix_spawn_file_actions_init(actions)
+    libc.posix_spawn_file_actions_addopen(actions, 9, b"pipe", os.O_RDONLY, 0)
+    words = (ctypes.c_char_p * 2)(b"true", None)
+    libc.posix_spawn(ctypes.byref(ctypes.c_int()), b"/bin/true", actions, None, words, None)
+threading.Thread(target=wait_for_a_spawned_process, daemon=True).start()
+wait_for_go()
+time.sleep(0.05)
+if os.fork() == 0:
+    memory[1] = 1
+    until = time.process_time() + 0.2
+    while time.process_time() < until:
+        pass
+    memory[2] = 1
+    os.open("pipe", os.O_WRONLY)
+    os._exit(0)
+time.sleep(600)
+"""
+
 
 def counters(memory: mmap.mmap) -> tuple[int, ...]:
     return struct.unpack_from("3Q", memory, 0)
@@ -128,6 +156,31 @@ def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp
             time.sleep(0.05)
             assert counters(memory) == stopped
             assert guest.freeze()
+
+
+def test_a_thread_that_cant_be_stopped_wins_no_time_for_a_new_process(
+    walled: Level, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread in vfork doesn't stop before its child has ended; another new process could work meanwhile."""
+    monkeypatch.setattr(freeze, "_PATIENCE_S", 1.0)
+    with (tmp_path / "shared").open("w+b") as file:
+        os.ftruncate(file.fileno(), 4096)
+        confinement = Confinement(
+            argv=(sys.executable, "-I", "-S", "-c", WAITS_AND_WORKS),
+            binds=runtime_binds(),
+            masked=masked_paths(),
+            environment={},
+            descriptors=(file.fileno(),),
+            limits=Limits(wall_s=600),
+        )
+        with mmap.mmap(file.fileno(), 4096) as memory, start(confinement, isolation=walled) as guest:
+            time.sleep(0.5)
+            assert guest.freeze()
+            guest.thaw()
+            memory[0] = 1
+            assert within(60, lambda: memory[1] == 1)
+            assert not guest.freeze()
+            assert memory[2] == 0, "the new process ended its work after the stop began"
 
 
 def test_processes_that_have_ended_are_held_no_longer(walled: Level) -> None:
