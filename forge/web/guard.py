@@ -90,7 +90,8 @@ class Guard:
             if scope["method"] not in SAFE:
                 self._require_origin(headers)
             address = (scope.get("client") or ("",))[0]
-            caller = _credential(headers) or address
+            token = _credential(headers)
+            caller = f"token {token}" if token else f"address {address}"
             self._require_rate(scope, caller)
             is_long = scope["path"] in LONG_PATHS
             if not is_long:
