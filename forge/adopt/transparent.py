@@ -11,6 +11,8 @@ from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
+from forge.errors import EnvironmentUnfit
+
 if TYPE_CHECKING:
     import torch
 
@@ -43,10 +45,16 @@ def marking(traced: Function) -> Function:
 
     Their key knows the operation's name alone, so a program from another adoption may hold another source, or none.
     torch traces in the thread that compiles, and before it looks for such a program. The mark stays in that thread;
-    afterwards torch compiles there what it would have found on disk.
+    afterwards torch compiles there what it would have found on disk. Raise EnvironmentUnfit without such marks.
     """
+    import torch
     from torch.compiler import config
 
+    if not hasattr(config, "cache_key_tag"):
+        raise EnvironmentUnfit(
+            f"torch {torch.__version__} has no torch.compiler.config.cache_key_tag, which keeps its programs on disk "
+            'apart: upgrade torch, or adopt with mode="opaque"'
+        )
     mark = f"forge {secrets.token_hex(8)}"
 
     def marked(*arguments: object) -> object:

@@ -5,6 +5,7 @@ There is no GPU here: the tensors are fake ones on a GPU that torch only names. 
 
 import logging
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -17,7 +18,7 @@ from torch.fx.experimental.proxy_tensor import make_fx
 
 from forge.adopt import adopt
 from forge.adopt.transparent import traceable
-from forge.errors import UsageError
+from forge.errors import EnvironmentUnfit, UsageError
 from tests.adopt.making import RMSNORM, kernel, publish
 from tests.gpu.shipped import publish_alone
 
@@ -125,6 +126,14 @@ def test_no_program_of_another_adoption_is_taken_from_torchs_disk(tmp_path, monk
         return counters["aot_autograd"]["autograd_cache_hit"]
 
     assert [found_on_disk(mode) for mode in ("opaque", "opaque", "transparent")] == [0, 1, 0]
+
+
+def test_a_torch_that_cant_keep_its_programs_apart_is_refused(root, monkeypatch):
+    monkeypatch.setattr(torch.compiler, "config", SimpleNamespace())
+    with pytest.raises(EnvironmentUnfit, match="upgrade torch"):
+        adopt(root, ["rmsnorm"], trust="promoted", refresh_s=0, mode="transparent")
+    with adopt(root, ["rmsnorm"], trust="promoted", refresh_s=0):
+        pass
 
 
 def test_an_unknown_mode_is_refused(root):
