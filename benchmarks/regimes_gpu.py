@@ -1,18 +1,21 @@
 """Counts how often a kernel is called faster than itself, in the cold and in the resident regime, on a GPU.
 
-Usage: python benchmarks/regimes_gpu.py [TRIALS] > regimes.json
+Usage: python benchmarks/regimes_gpu.py regimes.json [--trials 300] [--seconds 500]
 
-Each trial is a whole measurement by `forge.lab.timing.graph_replay` with the default policy's process pairs and
-rounds. A kernel's launch plan is the candidate and the incumbent at once. A claim is a lower end at or above 1.10x
-with no pair lost. With 300 trials and none, the chance of a claim is below 1 % with 95 % confidence.
+The document is written anew after each trial, so an interrupted run keeps what it has. Each trial is a whole
+measurement by `forge.lab.timing.graph_replay` with the default policy's process pairs and rounds. A kernel's launch
+plan is the candidate and the incumbent at once. A claim is a lower end at or above 1.10x with no pair lost. With 300
+trials and none, the chance of a claim is below 1 % with 95 % confidence.
 """
 
+import argparse
 import dataclasses
 import json
 import random
 import shutil
 import sys
 import tempfile
+import time
 from pathlib import Path
 from typing import Any
 
@@ -75,25 +78,35 @@ def copied(home: Path, target: Path) -> Path:
     return target
 
 
+def one_trial(job: Job, plan: Captured, ceilings: Ceilings) -> Trial:
+    """Measure the kernel against itself once."""
+    rng = random.SystemRandom()
+    taken = measure_replays(job, plan, plan, ceilings=ceilings, rng=rng, progress=lambda _: None)
+    if isinstance(taken, Failed):
+        return {"failed": taken.reason.message}
+    return {"cold": compared(taken), "resident": taken.resident and compared(taken.resident)}
+
+
 def main() -> int:
-    """Measure the kernel against itself, and print each trial and the counts as JSON."""
-    trials = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    """Measure the kernel against itself, and write each trial and the counts as JSON."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--trials", type=int, default=300)
+    parser.add_argument("--seconds", type=float, default=1e9, help="no trial begins after these")
+    options = parser.parse_args()
+    deadline = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
         job, plan, ceilings = job_and_plan(copied(Path.cwd(), Path(folder)))
     found: list[Trial] = []
-    for trial in range(trials):
-        rng = random.SystemRandom()
-        taken = measure_replays(job, plan, plan, ceilings=ceilings, rng=rng, progress=lambda _: None)
-        if isinstance(taken, Failed):
-            found.append({"failed": taken.reason.message})
-            continue
-        found.append({"cold": compared(taken), "resident": taken.resident and compared(taken.resident)})
-        print(f"{trial + 1} of {trials}", file=sys.stderr)
-    claims = {
-        regime: sum(bool(one and one["claimed"]) for trial in found for one in (trial.get(regime),))
-        for regime in ("cold", "resident")
-    }
-    print(json.dumps({"kernel": KERNEL, "threshold": CLAIM, "claims": claims, "trials": found}, indent=1))
+    while len(found) < options.trials and time.monotonic() < deadline:
+        found.append(one_trial(job, plan, ceilings))
+        claims = {
+            regime: sum(bool(one and one["claimed"]) for trial in found for one in (trial.get(regime),))
+            for regime in ("cold", "resident")
+        }
+        told = {"kernel": KERNEL, "threshold": CLAIM, "claims": claims, "trials": found}
+        print(f"{len(found)} of {options.trials}: claims {claims}", file=sys.stderr, flush=True)
+        options.out.write_text(json.dumps(told, indent=1))
     return 0
 
 

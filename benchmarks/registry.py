@@ -1,13 +1,15 @@
 """Earn a registry: every shipped GPU kernel through the whole pipeline, on all GPUs of this machine at once.
 
     python benchmarks/registry.py HOME [--only softmax,rope@prefill] [--budget-s 540]
+    python benchmarks/registry.py HOME --judge-on 3 [--end-s 570]
     python benchmarks/registry.py HOME --replicate
 
 HOME is a workspace. Where each candidate stands is read from its ledger, so an interrupted run is continued by the
 same command: what was refused or promoted under the workspace's policy is left alone, what was verified is timed,
 and what has no verdict for the noise of it is timed again. Slots that the ledger once promoted come first, then those
-of an engine's heaviest operations. Candidates are judged several to a GPU, and timed one to a GPU. With `--replicate`
-every kernel on offer that was measured once is measured again.
+of an engine's heaviest operations. Candidates are judged several to a GPU, and timed one to a GPU. With `--judge-on`
+some GPUs judge while the others time what was judged. With `--replicate` every kernel on offer that was measured once
+is measured again; with `--judge-on` too, that comes first.
 """
 
 import argparse
@@ -17,10 +19,10 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from queue import Empty, Queue
+from queue import Empty, PriorityQueue, Queue
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -133,10 +135,12 @@ class Standing:
     decided: bool
     """Nothing is left to be done."""
     verified: bool
+    handed_in: bool
+    """Its judgement was begun, or is next."""
 
 
-def standings(home: Path) -> dict[Item, Standing]:
-    """Each of our candidates with its latest run under the workspace's policy, as the ledger tells."""
+def standings(home: Path, gpu: str) -> dict[Item, Standing]:
+    """Each of our candidates for a GPU with its latest run under the workspace's policy, as the ledger tells."""
     from forge.app.workspace import Workspace
     from forge.domain.digest import digest_of
     from forge.domain.verdict import UNDECIDED
@@ -145,14 +149,18 @@ def standings(home: Path) -> dict[Item, Standing]:
     with Workspace.open(home) as workspace:
         policy = digest_of(workspace.policy)
         for run in workspace.run_states().runs.values():
-            if run.task is None or run.submitted is None or run.task.event.task.policy_sha256 != policy:
+            if run.task is None or run.submitted is None:
+                continue
+            task = run.task.event.task
+            if task.policy_sha256 != policy or task.target.gpu != gpu:
                 continue
             undecided = run.failure is not None and run.failure.event.reason.code in UNDECIDED
             ended = (
                 run.promotion is not None or run.rejection is not None or (run.failure is not None and not undecided)
             )
-            standing = Standing(run.run_id, decided=ended, verified=run.verified is not None)
-            found[item_of(run.task.event.task)] = standing
+            ready = run.state == "candidate_ready"
+            standing = Standing(run.run_id, decided=ended, verified=run.verified is not None, handed_in=ready)
+            found[item_of(task)] = standing
     return found
 
 
@@ -196,11 +204,8 @@ def work(home: Path) -> None:
     from forge.app.workspace import Workspace
     from forge.errors import ForgeError
     from forge.pipeline.create import TaskRequest
-    from forge.platforms.cuda import gpu_facts
 
-    facts = gpu_facts()
-    assert facts is not None, "main looks for GPUs before it starts workers"
-    gpu = facts.slug
+    gpu = gpu_name()
 
     def quiet(_: str) -> None:
         pass
@@ -216,8 +221,10 @@ def work(home: Path) -> None:
                     request = TaskRequest(
                         op=item.op, language=item.language, gpu=gpu, dtype=item.dtype, shape=item.shape
                     )
-                    run_id = create_task(workspace, request).run_id
-                    submit(workspace, workspace.find_run(run_id), EXAMPLES / item.folder, author="forge")
+                    run_id = order["run_id"]
+                    if run_id is None:
+                        run_id = create_task(workspace, request).run_id
+                        submit(workspace, workspace.find_run(run_id), EXAMPLES / item.folder, author="forge")
                     event = verify_candidate(
                         workspace, workspace.find_run(run_id), progress=quiet, again=order["again"]
                     )
@@ -264,6 +271,10 @@ class Worker:
         told: dict[str, object] = json.loads(answer)
         return told
 
+    def kill(self) -> None:
+        """End it at once; what it has begun is begun again another time."""
+        self._process.kill()
+
     def close(self) -> None:
         """End it when it has nothing to do."""
         assert self._process.stdin is not None
@@ -295,6 +306,40 @@ def run_phase(workers: list[Worker], orders: list[Order], deadline: float) -> No
         thread.join()
 
 
+Line = PriorityQueue[tuple[int, int, Order]]
+"""Orders that wait for a worker: the smallest rank first, then the one that came first."""
+
+
+def pipelined(judges: list[Worker], timers: list[Worker], to_judge: Line, to_time: Line, deadline: float) -> None:
+    """Judge and time at once: the next free timer takes what was verified. Nothing begins after the deadline."""
+
+    def serve(worker: Worker, line: Line, more: Callable[[], bool]) -> None:
+        while time.monotonic() < deadline:
+            try:
+                rank, number, order = line.get(timeout=0.2)
+            except Empty:
+                if more():
+                    continue
+                return
+            try:
+                answer = worker.ask(order)
+            except (EOFError, BrokenPipeError):
+                return
+            print(line_of(answer), flush=True)
+            if answer["event"] == "CandidateVerified":
+                to_time.put((rank, number, {"phase": "bench", "item": order["item"], "run_id": answer["run_id"]}))
+
+    judging = [threading.Thread(target=serve, args=(one, to_judge, lambda: False)) for one in judges]
+    timing = [
+        threading.Thread(target=serve, args=(one, to_time, lambda: any(judge.is_alive() for judge in judging)))
+        for one in timers
+    ]
+    for thread in (*judging, *timing):
+        thread.start()
+    for thread in (*judging, *timing):
+        thread.join()
+
+
 def line_of(told: dict[str, object]) -> str:
     """What one phase came to."""
     item, detail = Item(**told["item"]), told["detail"]  # type: ignore[arg-type]  # our own lines
@@ -307,6 +352,15 @@ def line_of(told: dict[str, object]) -> str:
     return f"{told['seconds']:6.1f} s  {told['phase']:6} {told['event']:20} {item.label}  {said[:220]}"
 
 
+def gpu_name() -> str:
+    """Name of this process's GPU, such as h200."""
+    from forge.platforms.cuda import gpu_facts
+
+    facts = gpu_facts()
+    assert facts is not None, "main looks for GPUs before anything else"
+    return facts.slug
+
+
 def gpus() -> list[str]:
     """UUIDs of all GPUs."""
     from forge.platforms.cuda import devices
@@ -314,8 +368,14 @@ def gpus() -> list[str]:
     return [device.uuid for device in devices()]
 
 
-def main() -> None:
-    """Judge as many candidates as can be judged at a time, time those, and go on with the next."""
+def chosen(indices: str) -> list[str]:
+    """UUIDs of the GPUs with these indices; of all if there is no index."""
+    wanted = {int(one) for one in indices.split(",") if one}
+    return [uuid for index, uuid in enumerate(gpus()) if not wanted or index in wanted]
+
+
+def asked() -> argparse.Namespace:
+    """What the command line asks for; an error if it names a candidate that isn't there."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("home", type=Path)
     parser.add_argument("--only", default="")
@@ -323,31 +383,44 @@ def main() -> None:
     parser.add_argument("--judges", type=int, default=JUDGES_PER_GPU, help="candidates judged at a time on each GPU")
     parser.add_argument("--replicate", action="store_true", help="measure again what was measured once")
     parser.add_argument("--gpus", default="", help="indices, of all by default")
+    parser.add_argument("--judge-on", default="", help="indices of GPUs that judge while the others time")
+    parser.add_argument("--end-s", type=float, default=1e9, help="seconds after which all workers are ended")
     parser.add_argument("--again", default="", help="what to judge anew, decided or not; named as in --only")
     parser.add_argument("--work", action="store_true")
     options = parser.parse_args()
+    for one in named(options.only) | named(options.again):
+        if not list(items({one})):
+            parser.error(f"{one!r} names no candidate: expected an operation or a folder, with @decode or so")
+    return options
+
+
+def main() -> None:
+    """Judge as many candidates as can be judged at a time, time those, and go on with the next."""
+    options = asked()
     if options.work:
         work(options.home)
         return
     started = time.monotonic()
     deadline = started + options.budget_s
-    chosen = {int(one) for one in options.gpus.split(",") if one}
-    found = [uuid for index, uuid in enumerate(gpus()) if not chosen or index in chosen]
+    found = chosen(options.gpus)
     if not found:
         sys.exit("this needs a GPU: nvidia-smi lists none, or none of those asked for")
-    for one in named(options.only) | named(options.again):
-        if not list(items({one})):
-            parser.error(f"{one!r} names no candidate: expected an operation or a folder, with @decode or so")
     wanted = by_value(list(items(named(options.only))), options.home)
-    if options.replicate:
-        run_on(options.home, found, 1, provisional(options.home, set(wanted)), deadline)
+    gpu = gpu_name()
+    twice = provisional(options.home, set(wanted), gpu) if options.replicate else []
+    if options.replicate and not options.judge_on:
+        run_on(options.home, found, 1, twice, deadline)
         return
     anew = set(items(named(options.again))) if options.again else set()
     if not (options.home / "policy.toml").exists():
         (options.home / "policy.toml").write_text(POLICY)
+    if options.judge_on:
+        queues = lines(wanted, standings(options.home, gpu), anew, twice)
+        beside(options, found, queues, deadline, started + options.end_s)
+        return
     judged, timed = set[Item](), set[Item]()  # each is asked once in this process, whatever it comes to
     while time.monotonic() < deadline:
-        stood = {item: standing for item, standing in standings(options.home).items() if item not in anew}
+        stood = {item: standing for item, standing in standings(options.home, gpu).items() if item not in anew}
         open_now = [item for item in wanted if item not in stood or not stood[item].decided]
         untimed = [item for item in open_now if item in stood and stood[item].verified and item not in timed]
         timed |= set(untimed)
@@ -360,18 +433,59 @@ def main() -> None:
         if not fresh:
             return
         judged |= set(fresh)
-        orders = [{"phase": "verify", "item": asdict(item), "again": item in anew} for item in fresh]
+        orders = [to_verify(item, stood.get(item), again=item in anew) for item in fresh]
         anew -= set(fresh)
         run_on(options.home, found, options.judges, orders, deadline)
 
 
-def provisional(home: Path, wanted: set[Item]) -> list[Order]:
-    """Orders to measure again each kernel on offer that was measured once."""
+def beside(
+    options: argparse.Namespace, found: list[str], queues: tuple[Line, Line], deadline: float, end: float
+) -> None:
+    """Judge on the GPUs that are named for it while the others time; end all workers at `end`."""
+    judging = chosen(options.judge_on)
+    timers = [Worker(options.home, uuid) for uuid in found if uuid not in judging]
+    judges = [Worker(options.home, uuid) for uuid in judging for _ in range(options.judges)]
+
+    def kill() -> None:
+        for worker in (*judges, *timers):
+            worker.kill()
+
+    ending = threading.Timer(min(end - time.monotonic(), threading.TIMEOUT_MAX), kill)
+    ending.daemon = True
+    ending.start()
+    pipelined(judges, timers, *queues, deadline)
+    for worker in (*judges, *timers):
+        worker.close()
+
+
+def to_verify(item: Item, standing: Standing | None, *, again: bool) -> Order:
+    """The order to judge a candidate; a run that was interrupted before its verdict goes on."""
+    run_id = standing.run_id if standing is not None and standing.handed_in else None
+    return {"phase": "verify", "item": asdict(item), "again": again, "run_id": run_id}
+
+
+def lines(wanted: list[Item], stood: dict[Item, Standing], anew: set[Item], twice: list[Order]) -> tuple[Line, Line]:
+    """Orders for the judges and for the timers, the most valuable first; kernels to measure again before all."""
+    to_judge, to_time = Line(), Line()
+    for number, order in enumerate(twice):
+        to_time.put((-1, number, order))
+    for rank, item in enumerate(wanted):
+        standing = None if item in anew else stood.get(item)
+        if standing is None or not (standing.decided or standing.verified):
+            to_judge.put((rank, 0, to_verify(item, standing, again=item in anew)))
+        elif not standing.decided:
+            to_time.put((rank, 0, {"phase": "bench", "item": asdict(item), "run_id": standing.run_id}))
+    return to_judge, to_time
+
+
+def provisional(home: Path, wanted: set[Item], gpu: str) -> list[Order]:
+    """Orders to measure again each kernel on offer for a GPU that was measured once."""
     return [
         {"phase": "again", "item": asdict(item_of(recorded.event.task)), "kernel_id": recorded.event.kernel_id}
         for recorded, standing in kernels(home)
         if standing.status == "active"
         and standing.evidence == "provisional"
+        and recorded.event.task.target.gpu == gpu
         and item_of(recorded.event.task) in wanted
     ]
 
