@@ -61,21 +61,25 @@ def oracle(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> tuple[Expe
 
 
 def _undecided(corrected: torch.Tensor, uncertainty: torch.Tensor, scores: torch.Tensor, count: int) -> torch.Tensor:
-    """Return how far a chosen score may differ, because two neighbouring ranks are too close to order.
+    """Return how far a chosen score may differ, because neighbouring ranks are too close to order.
 
-    Either the last chosen rank or the first one not chosen may be in the sum that all weights are divided by.
+    Ranks that are each too close to the next one form a group, in which any score may have any rank. The group of the
+    last chosen rank may have more ranks, whose scores may then be in the sum that all weights are divided by.
     """
     import torch
 
-    order = corrected.topk(min(count + 1, corrected.shape[-1]), -1).indices
+    order = corrected.argsort(-1, descending=True)
     ranks, doubt, ranked_scores = (one.gather(-1, order) for one in (corrected, uncertainty, scores))
-    near = ranks[:, :-1] - ranks[:, 1:] <= doubt[:, :-1] + doubt[:, 1:]
-    apart = torch.where(near, (ranked_scores[:, :-1] - ranked_scores[:, 1:]).abs(), 0.0)
-    missing = count + 1 - apart.shape[1]
-    with_next = torch.nn.functional.pad(apart, (0, missing))[:, :count]
-    with_last = torch.nn.functional.pad(apart, (1, missing))[:, :count]
-    at_the_edge = torch.nn.functional.pad(apart, (0, missing))[:, count - 1 : count]
-    return with_next + with_last + at_the_edge
+    apart = ranks[:, :-1] - ranks[:, 1:] > doubt[:, :-1] + doubt[:, 1:]
+    group = torch.nn.functional.pad(apart.long().cumsum(-1), (1, 0))[:, : ranks.shape[-1]]
+    least, most = (
+        torch.zeros_like(ranks).scatter_reduce(-1, group, ranked_scores, how, include_self=False).gather(-1, group)
+        for how in ("amin", "amax")
+    )
+    span = (most - least)[:, :count]
+    of_the_last = group[:, :count] == group[:, count - 1 : count]
+    open_ended = (group == group[:, count - 1 : count]).sum(-1, keepdim=True) > of_the_last.sum(-1, keepdim=True)
+    return span + torch.where(open_ended & of_the_last, span, 0.0).sum(-1, keepdim=True)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
