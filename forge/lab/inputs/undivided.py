@@ -11,9 +11,12 @@ from contextlib import AbstractContextManager, nullcontext
 from forge.lab.inputs.shape_budget import largest_operand
 from forge.operations.operation import Operation
 
-DIVIDED_FROM = 2**20
-"""Number of elements of a tensor from which torch may divide work on it. Chosen; work on fewer takes about a
-millisecond."""
+DIVIDED_FROM = 2**22
+"""Number of elements of a tensor from which torch may divide work on it. Chosen; work on fewer takes some
+milliseconds, and waiting threads would take as many again."""
+COSTLY_FROM, COSTLY_FLOPS = 2**20, 2**30
+"""Numbers of elements and of floating-point operations from which torch may divide the work as well, as in products
+of matrices. So many operations take 0.1 s in fp64 on one core."""
 
 
 class _Undivided:
@@ -53,4 +56,6 @@ def undivided_if_small(
     operation: Operation, shape: Mapping[str, int], *, answers: int = 1
 ) -> AbstractContextManager[None]:
     """Return a context for work on one call's operands, or on `answers` answers: small work isn't divided."""
-    return UNDIVIDED if largest_operand(operation, shape) * answers < DIVIDED_FROM else nullcontext()
+    elements = largest_operand(operation, shape) * answers
+    costly = elements >= COSTLY_FROM and operation.flops(shape) >= COSTLY_FLOPS
+    return nullcontext() if costly or elements >= DIVIDED_FROM else UNDIVIDED
