@@ -50,8 +50,8 @@ to eight elements divide it."""
 SINGLE_ROW_FREE = ((2, 64), (65, 257))
 """Ranges from which the size of another axis is drawn in shapes of one row: within a usual block, and beyond it."""
 MOST_BOTH, MOST_BOTH_ELEMENTS, BOTH_WIDTHS = 512, 2**18, (512, 2**14)
-"""Number of rows up to which one is drawn in each octave with a wide row, the most elements of an operand there, and
-the range of these widths. Kernels choose their way by both numbers."""
+"""Number of rows up to which one is drawn for each octave of widths, the most elements of an operand there, and the
+range of these widths. Kernels choose their way by both numbers."""
 TWO_DRAWS_FROM = 1024
 """Width in elements from which two widths are drawn in each octave. Such an octave has more widths, and kernels
 change there how they read a row."""
@@ -165,26 +165,30 @@ def drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL_ELEMENTS // count)
         narrow = {**kernel.shape, reduced: max(1, width)}
         shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
-    shapes += _many_wide_rows(kernel)
     shapes = [affordable(kernel.operation, shape, kernel.shape, most_elements=MOST_DRAWN) for shape in shapes]
     return [*shapes, *(near_shape(kernel.shape, rows, reduced, rng) for _ in range(NEAR_SHAPES))]
 
 
-def _many_wide_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return a shape for each octave of a number of rows, with wide rows; free axes are short.
+def many_wide_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return a shape for each octave of a number of rows with each octave of wide rows; free axes are short.
 
     An operation whose operands would be too large there, as with a cache of keys, is asked fewer of them.
     """
     rng, operation = kernel.rng, kernel.operation
+    if not kernel.runner.takes_large_shapes:
+        return []
     thin = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in operation.free_axes}}
     shapes: list[Mapping[str, int]] = []
-    for count in in_each_octave(rng, 4, MOST_BOTH) if kernel.runner.takes_large_shapes else ():
-        column = largest_operand(operation, {**thin, operation.row_axis: count, operation.reduced_axis: 1})
-        widest = min(BOTH_WIDTHS[1], MOST_BOTH_ELEMENTS // max(1, column))
-        if widest >= BOTH_WIDTHS[0]:
-            width = log_uniform(rng, BOTH_WIDTHS[0], widest)
-            shapes.append({**thin, operation.row_axis: count, operation.reduced_axis: width})
+    for ends in _octaves(4, MOST_BOTH):
+        for width in in_each_octave(rng, *BOTH_WIDTHS):
+            shape = {**thin, operation.row_axis: log_uniform(rng, *ends), operation.reduced_axis: width}
+            if largest_operand(operation, shape) <= MOST_BOTH_ELEMENTS:
+                shapes.append(affordable(operation, shape, kernel.shape, most_elements=MOST_DRAWN))
     return shapes
+
+
+def _octaves(low: int, high: int) -> list[tuple[int, int]]:
+    return [(2**power + 1, 2 ** (power + 1) - 1) for power in range(low.bit_length() - 1, high.bit_length() - 1)]
 
 
 def corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:

@@ -11,11 +11,14 @@ from forge.domain.evidence import WorkloadErrors
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import configurations, large_offsets, listed_workloads
-from forge.lab.gates.chosen_shapes import corner_shapes, drawn_shapes, edge_shapes, large_shapes
+from forge.lab.gates.chosen_shapes import corner_shapes, drawn_shapes, edge_shapes, large_shapes, many_wide_rows
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.changes import swap_in_row
 from forge.lab.inputs.shape_budget import largest_operand
 
+AGAIN_SHARE = 0.25
+"""Share of the shapes with many wide rows that are asked twice. Chosen; there is one for each pair of octaves, and
+each call takes some tens of milliseconds."""
 SWAP_ELEMENTS, SWAP_SHARE = 2**17, 0.5
 """Number of elements in an operand from which on a shape's second question may only swap two elements, and the share
 of those. A kernel may cache costly work by shape, by address or by a few elements."""
@@ -30,15 +33,18 @@ def examine(kernel: LoadedKernel) -> Finding:
     inside, of_domain = _domain_shapes(kernel)
     drawn = other_shapes(kernel, *edge_shapes(kernel), *drawn_shapes(kernel), *corner_shapes(kernel), *inside)
     large = other_shapes(kernel, *large_shapes(kernel))
+    both = other_shapes(kernel, *many_wide_rows(kernel))
     asked = sorted(
-        (*drawn, *kernel.held_out, *large), key=lambda shape: (math.prod(shape.values()), sorted(shape.items()))
+        (*drawn, *both, *kernel.held_out, *large),
+        key=lambda shape: (math.prod(shape.values()), sorted(shape.items())),
     )
     if not asked:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
     errors: list[WorkloadErrors] = []
     # held-out shapes come once more, since a kernel may keep a plan for the last shape
     for shape in (*asked, *reversed(kernel.held_out)):
-        checked = _ask_at(kernel, shape, large=shape in large)
+        again = shape not in both or kernel.rng.random() < AGAIN_SHARE
+        checked = _ask_at(kernel, shape, large=shape in large, again=again)
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -90,21 +96,23 @@ def _domain_shapes(kernel: LoadedKernel) -> tuple[Sequence[Mapping[str, int]], s
     return shapes, f"{len(shapes)} at the domain's edges and anywhere in it{left}; "
 
 
-def _ask_at(kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool) -> tuple[WorkloadErrors, ...] | Failed:
-    """Ask twice at one shape, of an interpreter once; small held-out shapes come again later anyway.
+def _ask_at(
+    kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool, again: bool
+) -> tuple[WorkloadErrors, ...] | Failed:
+    """Ask at one shape, `again` with other contents, of an interpreter once. Small held-out shapes come again anyway.
 
     The second call has the same addresses and new contents; in some large shapes it has two elements swapped.
     """
     case = kernel.case(shape)
     checked = kernel.check_alone(case)
     may_swap = large or largest_operand(kernel.operation, shape) >= SWAP_ELEMENTS
-    again_too = kernel.runner.takes_large_shapes and (may_swap or shape not in kernel.held_out)
+    again_too = again and kernel.runner.takes_large_shapes and (may_swap or shape not in kernel.held_out)
     if isinstance(checked, Failed) or not again_too:
         return checked
     movable = [place for place in range(len(case.inputs)) if place not in kernel.operation.still]
     swapped = may_swap and bool(movable) and kernel.rng.random() < SWAP_SHARE
-    again = swap_in_row(case, kernel.rng.choice(movable), kernel.rng) if swapped else kernel.case(shape)
-    observed = kernel.call([again])
+    other = swap_in_row(case, kernel.rng.choice(movable), kernel.rng) if swapped else kernel.case(shape)
+    observed = kernel.call([other])
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
 
 
