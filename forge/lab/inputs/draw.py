@@ -55,14 +55,16 @@ def _drawn(
 ) -> tuple[torch.Tensor, ...]:
     drawn: dict[str, torch.Tensor] = {}
     floats: list[torch.Tensor] = []
-    mixture = Mixture(dtype, generator)
+    count = sum(spec.follows_kind for spec in operation.inputs)
+    mixture = Mixture(dtype, count, generator) if kind == "mixed" else None
     for spec in operation.inputs:
         sizes, element = spec.sizes(shape), spec.element_type(dtype)
         match spec.values:
             case AsKind(exponent=exponent):
                 unit = 2.0**exponent
-                if kind == "mixed":
-                    values = mixture(sizes, element)
+                if mixture is not None:
+                    rows = spec.axes.index(operation.row_axis) if operation.row_axis in spec.axes else None
+                    values = mixture(sizes, element, rows)
                 else:
                     values = _floats(operation, spec, sizes, dtype, kind, unit, generator)
                 values = _equal_to(values, floats) if kind == "equal_operands" else values

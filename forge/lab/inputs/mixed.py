@@ -1,7 +1,8 @@
 """Draws each float operand's size, signs and order at random, and makes some operands equal, opposite or zero.
 
-A kernel that is wrong for one pattern of values, such as one magnitude or alternating signs, is asked that
-pattern in some draws. These patterns then need no kinds of their own.
+In some draws all operands are powers of two, or some rows are equal, or one operand is tiny. A kernel that is wrong
+for one pattern of values, such as one magnitude or alternating signs, is asked that pattern in some draws. These
+patterns then need no kinds of their own.
 """
 
 from __future__ import annotations
@@ -28,6 +29,18 @@ Chosen; zeros and equal operands say little about sums."""
 OPPOSITE_SHARE = 0.375
 """Share of the related operands that are opposite. Chosen; equal ones are usual, as where one tensor is given
 twice."""
+TINY_POWERS: dict[DType, tuple[int, int]] = {"fp32": (-110, -30), "bf16": (-110, -30)}
+"""Ranges of the power of two of a tiny operand, by dtype; no number of fp16 is that small. The scale of rows that are
+quantised, and its inverse, are still normal numbers."""
+TINY_SHARE, TINIEST_SHARE, TINIEST = 0.25, 0.75, 8
+"""Share of the draws with a tiny operand, share of those within so many powers of two of the smallest, and this
+number. Chosen; 96 draws then miss one of three operands below 1e-30 with a chance of 0.3 %."""
+POWERS_SHARE, EQUAL_ROWS_SHARE = 0.09375, 0.1875
+"""Shares of the draws whose operands are all powers of two, and of those with equal rows. Chosen; 96 draws miss
+either with a chance below 0.1 %."""
+ALL_ROWS_SHARE = 0.75
+"""Share of the draws with equal rows where rows are equal in all operands; in the others each operand is as likely to
+have equal rows as not."""
 PATTERNED_SHARE = 0.5
 """Share of the operands whose signs, and of those whose order, are a pattern. Chosen, so that half keep random
 ones."""
@@ -36,14 +49,26 @@ ones."""
 class Mixture:
     """The operands of one call so far, and the limit on the product of all."""
 
-    def __init__(self, dtype: DType, generator: torch.Generator) -> None:
+    def __init__(self, dtype: DType, operands: int, generator: torch.Generator) -> None:
         self._dtype: DType = dtype
         self._generator = generator
         self._left = MOST_POWERS[dtype]
         self._earlier: list[tuple[torch.Tensor, ElementType, int]] = []
+        self._tiny = self._below(operands) if dtype in TINY_POWERS and self._chance(TINY_SHARE) else None
+        self._powers_of_two = self._chance(POWERS_SHARE)
+        self._equal_rows = (1.0 if self._chance(ALL_ROWS_SHARE) else 0.5) if self._chance(EQUAL_ROWS_SHARE) else 0.0
+        self._row_seed = self._below(2**31)
 
-    def __call__(self, sizes: tuple[int, ...], element: ElementType) -> torch.Tensor:
+    def __call__(self, sizes: tuple[int, ...], element: ElementType, row_axis: int | None) -> torch.Tensor:
         """Draw one operand, as fp32 values [..., width] in units of its usual size."""
+        values = self._drawn(sizes, element)
+        if self._powers_of_two:
+            values = nearest_powers(values)
+        if row_axis is not None and self._chance(self._equal_rows):
+            values = with_equal_rows(values, row_axis, self._row_seed)
+        return values
+
+    def _drawn(self, sizes: tuple[int, ...], element: ElementType) -> torch.Tensor:
         import torch
 
         alike = [
@@ -51,7 +76,9 @@ class Mixture:
             for values, of, power in self._earlier
             if values.shape == sizes and of == element and power <= self._left
         ]
-        if self._chance(ZERO_SHARE):
+        if self._tiny == len(self._earlier):
+            values, power = self._fresh(torch.randn(sizes, generator=self._generator), element)
+        elif self._chance(ZERO_SHARE):
             values, power = torch.zeros(sizes), 0
         elif alike and self._chance(RELATED_SHARE):
             values, power = alike[self._below(len(alike))]
@@ -68,9 +95,18 @@ class Mixture:
             values = ORDERS[self._below(len(ORDERS))](values)
         if values.dim() and self._chance(PATTERNED_SHARE):
             values = SIGNS[self._below(len(SIGNS))](values.abs())
-        low, high = POWERS_IN_FP8 if element == "fp8_e4m3" else POWERS[self._dtype]
-        power = low + self._below(min(high, self._left) - low + 1)
+        power = self._power(element)
         return values * 2.0**power, power
+
+    def _power(self, element: ElementType) -> int:
+        """Return a power of two; beside a tiny operand no other is small, so that products don't vanish."""
+        low, high = POWERS_IN_FP8 if element == "fp8_e4m3" else POWERS[self._dtype]
+        if self._tiny is not None and element != "fp8_e4m3":
+            if self._tiny == len(self._earlier):
+                least, most = TINY_POWERS[self._dtype]
+                return least + self._below(TINIEST if self._chance(TINIEST_SHARE) else most - least + 1)
+            low = 0
+        return low + self._below(min(high, self._left) - low + 1)
 
     def _chance(self, share: float) -> bool:
         import torch
@@ -81,6 +117,22 @@ class Mixture:
         import torch
 
         return int(torch.randint(below, (), generator=self._generator))
+
+
+def nearest_powers(values: torch.Tensor) -> torch.Tensor:
+    """Return each value as the power of two below it or equal to it, with its sign; zeros stay zeros."""
+    import torch
+
+    return torch.where(values == 0, values, torch.ldexp(values.sign(), values.frexp().exponent - 1))
+
+
+def with_equal_rows(values: torch.Tensor, row_axis: int, seed: int) -> torch.Tensor:
+    """Return values in which random rows take the places of others; the same rows for each operand with the seed."""
+    import torch
+
+    rows = values.shape[row_axis]
+    generator = torch.Generator().manual_seed(seed)
+    return values.index_select(row_axis, torch.randint(max(1, rows), (rows,), generator=generator))
 
 
 Change = Callable[["torch.Tensor"], "torch.Tensor"]
