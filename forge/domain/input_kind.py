@@ -35,6 +35,8 @@ InputKind = Literal[
     "falling",
     "alternating",
     "one_sided",
+    "far",
+    "equal_rows",
     "ends",
     "end_rows",
     "lowest",
@@ -46,8 +48,12 @@ END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
 """Kinds for reference files alone: numbers that aren't continuous reach the ends of their ranges.
 
 In order: a few among others, whole rows, all at the lower end, all at the upper end."""
-REFERENCE_KINDS: tuple[InputKind, ...] = (*END_KINDS, "falling", "alternating", "one_sided")
+REFERENCE_KINDS: tuple[InputKind, ...] = (
+    *END_KINDS,
+    *("falling", "alternating", "one_sided", "far", "equal_rows"),
+)
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
-Rows that lie wholly above or wholly below it as well.
+Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Last,
+powers of two in rows of which some are equal.
 
-For an operation of the catalogue, the kind `mixed` has such rows."""
+For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import Among, Family, Generated, Integers, Normal, Uniform
+from forge.lab.inputs.mixed import nearest_powers
 from forge.lab.reference.structure import structure_of_numbers
 
 if TYPE_CHECKING:
@@ -36,13 +37,17 @@ SAME_WITHIN = 1e-5
 terms differ by less."""
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
-    *("ordered", "falling", "alternating", "one_sided", "equal_operands"),
+    *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "equal_operands"),
 )
 """Kinds besides `normal`, whose values are as inferred.
 
 In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
-rising in each row, falling, above and below their middle in turn, and rows on one side of it. Last, equal in all
-operands of one size and family. Only kinds of normal values leave the range of the samples."""
+rising in each row, falling, above and below their middle in turn, and rows on one side of it. Then whole samples far
+from it, and powers of two in rows of which some are equal. Last, equal in all operands of one size and family. Only
+kinds of normal values leave the range of the samples."""
+FAR = 2.0**11
+"""Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
+only minus infinity is right; four times this number is finite in fp16."""
 
 
 def family_of(seen: Seen) -> Family:
@@ -207,6 +212,28 @@ def _one_sided(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor
     return sizes
 
 
+def _far(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return each sample's values far below zero or far above it, in turn; a random one comes first."""
+    import torch
+
+    sizes = (1 + values.abs()) * FAR
+    first = int(torch.randint(2, (), generator=generator))
+    if sizes.numel():
+        sizes.view(sizes.shape[0] if sizes.dim() else 1, -1)[first::2].neg_()
+    return sizes
+
+
+def _equal_pairs(values: torch.Tensor) -> torch.Tensor:
+    """Return powers of two, with the first of each two samples in place of the second: in all operands the same."""
+    import torch
+
+    powers = nearest_powers(values)
+    if not powers.dim():
+        return powers
+    samples = torch.arange(powers.shape[0])
+    return powers.index_select(0, samples - samples % 2)
+
+
 def _end_values(
     drawn: torch.Tensor, low: torch.Tensor, high: torch.Tensor, generator: torch.Generator
 ) -> torch.Tensor:
@@ -256,6 +283,7 @@ _KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]]
     "falling": lambda shares, _: _falling(shares),
     "alternating": lambda shares, _: 0.5 + _alternating(shares - 0.5),
     "one_sided": lambda shares, generator: 0.5 + _one_sided(shares - 0.5, generator),
+    "equal_rows": lambda shares, _: _equal_pairs(shares),
 }
 
 
@@ -294,4 +322,6 @@ _NORMAL_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.T
     "falling": lambda values, _: _falling(values),
     "alternating": lambda values, _: _alternating(values),
     "one_sided": _one_sided,
+    "far": _far,
+    "equal_rows": lambda values, _: _equal_pairs(values),
 }

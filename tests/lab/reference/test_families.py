@@ -109,6 +109,25 @@ def test_rows_lie_wholly_on_either_side_of_the_middle(family: Uniform | Normal) 
     assert first == {True, False}
 
 
+def test_whole_samples_lie_far_on_either_side_of_zero() -> None:
+    first = set()
+    for seed in range(12):
+        drawn = draw_family(Normal(mean=1.0, deviation=2.0), (3, 2, 50), "far", torch.Generator().manual_seed(seed))
+        above = (drawn > 4000).flatten(1).all(-1).tolist()
+        assert (drawn < -4000).flatten(1).all(-1).tolist() == [not one for one in above]
+        assert above == [above[0], not above[0], above[0]]
+        first.add(above[0])
+    assert first == {True, False}
+
+
+@pytest.mark.parametrize("family", [Uniform(low=0.0, high=1.0), Normal(mean=0.0, deviation=2.0)])
+def test_samples_of_powers_of_two_are_equal_in_pairs(family: Uniform | Normal) -> None:
+    drawn = draw_family(family, (5, 3, 50), "equal_rows", torch.Generator().manual_seed(1))
+    assert torch.equal(drawn[::2][:2], drawn[1::2])
+    assert not torch.equal(drawn[0], drawn[2])
+    assert bool((drawn.abs().frexp().mantissa == 0.5).all())
+
+
 @given(KIND, st.integers(0, 2**31))
 def test_the_same_seed_gives_the_same_values(kind: str, seed: int) -> None:
     family = Normal(mean=0.5, deviation=2.0)
