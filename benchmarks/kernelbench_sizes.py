@@ -10,6 +10,7 @@ import json
 import sys
 from typing import Any
 
+from forge.errors import UnknownName
 from forge.pipeline.constants import with_constants
 
 WORTH_IT = 0.8
@@ -45,13 +46,23 @@ def bytes_of(source: bytes) -> tuple[int, dict[str, Any]]:  # Any: the file's gl
         return size([*model.parameters(), *model.buffers()]) + size(inputs) + size(model(*inputs)), names
 
 
+def can_be_set(source: bytes, name: str) -> bool:
+    """Return whether a number can be put in place of the one that the file assigns to a name."""
+    try:
+        with_constants(source, [f"{name}=1"])
+    except UnknownName:
+        return False
+    return True
+
+
 def main() -> None:
     """Halve the first size as often as it takes."""
     path, most_bytes = sys.argv[1], int(sys.argv[2])
     with open(path, "rb") as file:
         source = file.read()
     taken, names = bytes_of(source)
-    values = {name: names[name] for name in constants(source.decode()) if isinstance(names.get(name), int)}
+    sizes = [name for name in constants(source.decode()) if isinstance(names.get(name), int)]
+    values = {name: names[name] for name in sizes if can_be_set(source, name)}
     set_to: dict[str, int] = {}
     while taken > most_bytes:
         for name, value in values.items():

@@ -5,7 +5,7 @@ Nothing is executed: the syntax tree says where a value stands, and only these b
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from forge.errors import UnknownName, UsageError
 
@@ -47,14 +47,27 @@ def _places(source: bytes) -> dict[str, tuple[int, int]]:
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
     found: dict[str, tuple[int, int]] = {}
+    for name, value in _assigned(tree):
+        assert value.end_lineno is not None
+        assert value.end_col_offset is not None
+        begin = starts[value.lineno - 1] + value.col_offset
+        found[name] = begin, starts[value.end_lineno - 1] + value.end_col_offset
+    return {name: place for name, place in found.items() if _is_bound_once(tree, name)}
+
+
+def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
+    """Yield the names that the module gives a number, alone or as in `depth, height = 16, 32`."""
     for statement in tree.body:
         match statement:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value) if _is_number(value):
-                assert value.end_lineno is not None
-                assert value.end_col_offset is not None
-                begin = starts[value.lineno - 1] + value.col_offset
-                found[name] = begin, starts[value.end_lineno - 1] + value.end_col_offset
-    return {name: place for name, place in found.items() if _is_bound_once(tree, name)}
+            case ast.Assign(targets=[ast.Tuple(elts=targets)], value=ast.Tuple(elts=values)):
+                pairs = list(zip(targets, values, strict=False)) if len(targets) == len(values) else []
+            case ast.Assign(targets=[target], value=value):
+                pairs = [(target, value)]
+            case _:
+                pairs = []
+        for target, value in pairs:
+            if isinstance(target, ast.Name) and _is_number(value):
+                yield target.id, value
 
 
 def _is_number(node: ast.expr) -> bool:

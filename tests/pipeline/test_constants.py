@@ -37,6 +37,13 @@ def test_only_the_numbers_change() -> None:
     assert changed == wanted
 
 
+def test_sizes_that_are_assigned_together_can_be_changed_one_by_one() -> None:
+    source = b"depth, height, width = 16, 32, 32\nlow, high = span\n"
+    assert with_constants(source, ["height=4"]) == b"depth, height, width = 16, 4, 32\nlow, high = span\n"
+    with pytest.raises(UnknownName):
+        with_constants(source, ["low=4"])
+
+
 def test_without_constants_the_file_stays() -> None:
     assert with_constants(b"not python(", []) == b"not python("
 
