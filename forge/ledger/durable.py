@@ -34,9 +34,10 @@ def write_whole(target: Path, content: bytes, *, mode: int) -> None:
 def written_aside(target: Path, *, mode: int, durably: bool = True) -> Iterator[BinaryIO]:
     """Yield a file that replaces `target` if the block ends without an error; raise StorageFailed.
 
-    If it is to be written `durably`, it is on disk then.
+    If it is to be written `durably`, it is on disk then. A device or a pipe is refused: it would be gone afterwards.
     """
     try:
+        _require_plain(target)
         descriptor, name = tempfile.mkstemp(prefix=PART_PREFIX, dir=target.parent)
     except OSError as error:
         raise _refused(target, error) from error
@@ -55,6 +56,12 @@ def written_aside(target: Path, *, mode: int, durably: bool = True) -> Iterator[
         raise _refused(target, error) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def _require_plain(target: Path) -> None:
+    """Raise StorageFailed if there is something else than a file or a link."""
+    if target.exists() and not (target.is_file() or target.is_symlink()):
+        raise StorageFailed(f"{target}: it isn't a plain file: expected a new name, or a file to replace")
 
 
 def make_folder(folder: Path) -> None:

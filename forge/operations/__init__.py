@@ -5,6 +5,7 @@ To add an operation, add its file and its line in `OPERATIONS`. `tests/contracts
 
 import inspect
 from collections.abc import Callable
+from functools import cache
 
 from forge.domain.digest import Digest, sha256
 from forge.domain.own_operation import is_own
@@ -80,10 +81,16 @@ def vendor_source(operation: Operation) -> str | None:
 
 
 def _module(function: Callable[..., object]) -> str:
-    return f"from __future__ import annotations\n\nimport torch\n\n\n{inspect.getsource(function)}"
+    return f"from __future__ import annotations\n\nimport torch\n\n\n{_source(function)}"
+
+
+@cache
+def _source(function: Callable[..., object]) -> str:
+    """Return a function's source. Python reads the whole file for it, and many tasks ask for the same few."""
+    return inspect.getsource(function)
 
 
 def tolerance_digest(operation: Operation, policy: Policy) -> Digest:
     """Return the digest of the bound: its derivation, the oracle's source and the policy's multipliers."""
     multiples = f"{policy.tolerance_baseline_multiple} {policy.tolerance_accumulate_multiple}"
-    return sha256(f"{operation.numerics}\n{inspect.getsource(operation.oracle)}\n{multiples}".encode())
+    return sha256(f"{operation.numerics}\n{_source(operation.oracle)}\n{multiples}".encode())

@@ -33,6 +33,15 @@ VALUES = ("softmax", "h200", "3", "0", "90", "1000000000", "-1", "1.5", "1.", "l
 def by_the_parser(words: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:
     """What typer calls a function with that has the signature of the command's own."""
     require_once(tree_of(None), [*words, *rest])
+    parser, found = parser_of(tuple(words))
+    found.clear()
+    parser.main(list(rest), standalone_mode=False)
+    return found[0]
+
+
+@cache
+def parser_of(words: tuple[str, ...]) -> tuple[Any, list[dict[str, Any]]]:
+    """A command that only keeps what it is called with, and the list where it keeps it."""
     command = _command([*words])[0]
     found: list[dict[str, Any]] = []
 
@@ -43,8 +52,7 @@ def by_the_parser(words: Sequence[str], rest: Sequence[str]) -> dict[str, Any]:
     recorded.__annotations__ = get_type_hints(command, include_extras=True)
     app = typer.Typer(add_completion=False)
     app.command()(recorded)
-    get_command(app).main(list(rest), standalone_mode=False)
-    return found[0]
+    return get_command(app), found
 
 
 def called(words: Sequence[str], rest: Sequence[str]) -> dict[str, Any] | None:

@@ -1,7 +1,6 @@
 import hashlib
 import json
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -79,7 +78,7 @@ def test_the_standard_librarys_json_gives_the_same_envelope(row: StoredRow) -> N
 
 @settings(max_examples=50, deadline=None)
 @given(row=ROWS, other=ROWS)
-@pytest.mark.parametrize("column", [name for name in StoredRow._fields if name not in ("payload", "event_hash")])
-def test_every_column_changes_the_hash(column: str, row: StoredRow, other: StoredRow) -> None:
-    changed = row._replace(**{column: getattr(other, column)})
-    assert (event_hash(changed) == event_hash(row)) == (changed == row)
+def test_every_column_changes_the_hash(row: StoredRow, other: StoredRow) -> None:
+    for column in (name for name in StoredRow._fields if name not in ("payload", "event_hash")):
+        changed = row._replace(**{column: getattr(other, column)})
+        assert (event_hash(changed) == event_hash(row)) == (changed == row), column

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import shutil
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -24,6 +25,7 @@ from .making import LEDGER_ID, ORIGIN, fill, new_id, now, open_ledger
 
 Tamper = Callable[[str], None]
 EVENTS = 60
+SEED = bytes(range(32))
 OTHER = {
     "event_id": "019554d0-9c00-7abc-8def-ffffffffffff",
     "stream": "candidate:x",
@@ -48,9 +50,18 @@ def keyring(tmp_path: Path) -> Keyring:
 
 
 @pytest.fixture
-def path(tmp_path: Path, keyring: Keyring) -> Path:
-    key = keyring.make(bytes(range(32)))
-    path = tmp_path / "kernel_registry.db"
+def path(tmp_path: Path, keyring: Keyring, filled: Path) -> Path:
+    """A ledger of the test's own, with the key that it names."""
+    keyring.make(SEED)
+    return Path(shutil.copy(filled, tmp_path / "kernel_registry.db"))
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A closed ledger of many events; to be copied, never opened."""
+    folder = tmp_path_factory.mktemp("filled")
+    key = Keyring(folder / "keys", log_name(ORIGIN, LEDGER_ID)).make(SEED)
+    path = folder / "kernel_registry.db"
     with Ledger.create(
         path,
         ledger_id=LEDGER_ID,
