@@ -18,7 +18,7 @@ settings.register_profile("forge", deadline=None)  # a busy machine is no failur
 settings.load_profile("forge")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def walls() -> Walls:
     """Skip where this machine can't build the walls; `test_isolation` asserts that it then says so.
 
@@ -37,7 +37,7 @@ def short_series(monkeypatch: pytest.MonkeyPatch) -> None:
     """Shorten the series of calls of the gates leaks and endurance: half of what an accepted candidate costs.
 
     It is for tests that ask another question. The full series are asked of all honest candidates, and of
-    hostile ones that must be accepted or refused by one of these gates; with FORGE_TEST_LONG=1 of all others too.
+    hostile ones that one of these gates must refuse; with FORGE_TEST_LONG=1 of all others too.
     """
     shorten_series(monkeypatch)
 

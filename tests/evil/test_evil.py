@@ -18,8 +18,8 @@ from tests.candidates import EXAMPLES, SHAPE, job_for, left_over_children
 from tests.evil.alone import refusal_by
 from tests.evil.described import CANDIDATES, CATALOGUE, described
 
-FULL_SERIES = {LEAKS.name, ENDURANCE.name, "any", None}
-"""Gates whose candidates meet the full series of calls; None stands for candidates that must be accepted."""
+FULL_SERIES = {LEAKS.name, ENDURANCE.name, "any"}
+"""Gates whose candidates meet the full series of calls."""
 BURIAL_S = 30.0
 """Time in seconds until a killed process is gone: it stays until it and its parent have had a processor, which takes
 long on a busy machine. Processes that candidates leave would last longer."""

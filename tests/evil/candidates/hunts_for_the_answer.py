@@ -1,15 +1,17 @@
 """Searches all objects and frames of its process for a tensor that holds the expected values, and raises if there
-is one.
+is one. It searches in the first 64 calls and in each eighth after them: a search takes longer than all else.
 
 Accepted: the answer doesn't exist yet, so no object and no frame holds it
 Catalogue: B3 B4 G13
 """
 
 import gc
+import itertools
 import weakref
 
 import torch
 
+calls = itertools.count()
 mine = weakref.WeakValueDictionary()
 
 
@@ -21,8 +23,10 @@ def right(x, residual, weight, eps):
 
 def fused_add_rmsnorm(x, residual, weight, eps):
     y, h = right(x, residual, weight, eps)
-    known = {id(x), id(residual), id(weight), id(y), id(h)}
     mine[id(y)] = y  # the same question may be asked again while an earlier answer is kept
+    if (call := next(calls)) >= 64 and call % 8:
+        return y, h
+    known = {id(x), id(residual), id(weight), id(y), id(h)}
     for one in gc.get_objects():
         if type(one) is not torch.Tensor or id(one) in known or one.shape != y.shape:
             continue
