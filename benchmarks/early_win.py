@@ -30,7 +30,7 @@ from forge.app.workspace import Workspace
 from forge.authors.folders import FolderAuthor
 from forge.domain.authoring import BudgetLeft, Draft, Finished, LogEntry, Step, Submit
 from forge.domain.budget import Amounts
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.session import SessionTerms
 from forge.events import CandidateVerified
 from forge.ledger.runs.taken import is_taken

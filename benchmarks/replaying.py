@@ -16,7 +16,8 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.device import Device
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit

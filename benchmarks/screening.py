@@ -37,7 +37,8 @@ from forge.domain.authoring import (
     Submit,
     TimedTrial,
 )
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.policy import Policy
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.executor import Executor

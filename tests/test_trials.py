@@ -18,7 +18,7 @@ FIELDS = re.compile(r"\.screened\b|\.trials\b|\blog_mean\b|\blog_error\b|\brefer
 """Fields that only a screening and its trials have: reading one needs no name of a class."""
 MAY_NAME_TRIALS = (
     "domain/authoring.py",
-    "events/__init__.py",
+    "events/every.py",
     "events/screen.py",
     "events/estimate.py",
     "events/session",

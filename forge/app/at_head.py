@@ -19,6 +19,7 @@ from forge.app.keys_place import keys_folder
 from forge.app.next_command import next_command
 from forge.app.policy_stamp import was_read
 from forge.app.quick_run import chosen_run, report_of
+from forge.app.run_documents import OF_A_RUN, RunDocuments, newest_of
 from forge.app.untouched import connect_untouched
 from forge.errors import ForgeError
 from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
@@ -51,12 +52,15 @@ RUNS = """
 TASKS = "SELECT payload FROM event WHERE type = 'TaskCreated' ORDER BY seq"
 EVENTS = "SELECT seq, recorded_at, type, stream, actor, event_hash FROM event ORDER BY seq DESC LIMIT ?"
 TASK_FIELDS = (
-    *("task_id", "op", "language", "target", "dtype", "shape", "further_shapes", "objective", "constraints"),
+    *("op", "language", "target", "dtype", "shape", "further_shapes", "objective", "constraints"),
     *("model_family", "minimum_speedup", "baseline", "baselines", "scalars", "reference_sha256", "inputs_sha256"),
     *("tolerance_sha256", "held_out_sha256", "policy_sha256"),
 )
 """Fields of a task in the order of its model. One with contenders or a domain is shown by the whole command."""
 CREATED = "SELECT seq FROM event WHERE stream = ? AND type = 'TaskCreated'"
+OF_RUN = f"""
+    SELECT seq FROM event WHERE correlation_id = ? AND type IN ({", ".join("?" * len(OF_A_RUN))}) ORDER BY seq
+"""  # noqa: S608 (placeholders)
 PREPARED = ("PlanAccepted", "PromptRendered")
 """Types of a run's events after which `forge plan` has nothing left to record."""
 PLANNED = "SELECT type, seq FROM event WHERE correlation_id = ? AND type IN ('PlanAccepted', 'PromptRendered')"
@@ -123,6 +127,16 @@ class AtHead:
         found = chosen_run(self.runs(), name)
         return None if found is None else found | {"report": report_of(self._ledger, self.home, str(found["run_id"]))}
 
+    def run_documents(self, name: str) -> RunDocuments:
+        """Return a run by any of its names, with its events; raise KeyError if the whole command must answer."""
+        run = chosen_run(self.runs(), name)
+        if run is None:
+            raise KeyError(name)
+        events = [self.event(seq) for (seq,) in self._ledger.execute(OF_RUN, (run["run_id"], *OF_A_RUN))]
+        created = self._ledger.execute(CREATED, (f"task:{run['task_id']}",)).fetchone()
+        task = None if created is None else self.event(created[0])
+        return RunDocuments(run, task, newest_of(events))
+
     def tasks(self) -> list[Data]:
         """Return every task as it was recorded, oldest first; an older event may lack fields of a newer one."""
         created = [json.loads(payload) for (payload,) in self._ledger.execute(TASKS)]
@@ -136,11 +150,14 @@ class AtHead:
         row = self._ledger.execute(CREATED, (fitting[0],)).fetchone() if len(fitting) == 1 else None
         if row is None:
             return None
-        event = self.event(row[0]).event
-        task = {"task_id": event["task_id"], **event["task"]}
-        task["target"] = {name: task["target"][name] for name in ("platform", "gpu")}
-        ordered = {name: task[name] for name in TASK_FIELDS if name in task}
-        return ordered if ordered.keys() == task.keys() else None
+        try:
+            return _task(self.event(row[0]), ("task_id",))
+        except KeyError:
+            return None
+
+    def whole_tasks(self) -> list[Data]:
+        """Return every task with each field in the model's order; raise KeyError if the whole command must answer."""
+        return [_task(one, ("task_id", "created_at")) for one in self.events("TaskCreated")]
 
     def plan(self, name: str) -> Document | None:
         """Return a run's plan by any of the run's names; None if the whole command must answer."""
@@ -211,6 +228,18 @@ def _is_quiet(ledger: Path) -> bool:
     except FileNotFoundError:
         return True
     return marks.count(BEGAN) == marks.count(ENDED)
+
+
+def _task(created: PlainEvent, first: tuple[str, ...]) -> Data:
+    """Return a task in the order of its model; raise KeyError if it has a field that isn't known here."""
+    task: Data = {"task_id": created.event["task_id"], "created_at": created.recorded_at, **created.event["task"]}
+    target = created.event["task"]["target"]
+    task["target"] = {name: target[name] for name in ("platform", "gpu")}
+    ordered = {name: task[name] for name in (*first, *TASK_FIELDS) if name in task}
+    unknown = task.keys() - ordered.keys() - {"created_at"}
+    if unknown:
+        raise KeyError(sorted(unknown)[0])
+    return ordered
 
 
 def _run(row: tuple[object, ...]) -> Data:

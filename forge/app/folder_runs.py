@@ -7,10 +7,11 @@ from typing import Literal
 
 from forge.app.known_tasks import find_task
 from forge.app.own_operation import make_task_known
-from forge.app.runs import ENDS, next_of, task_of
+from forge.app.run_summary import next_of
+from forge.app.runs import ENDS, task_of
 from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.task import Task
 from forge.errors import RunNotFound, UsageError
 from forge.events import CandidateRejected, CandidateSubmitted, Event, TaskCreated

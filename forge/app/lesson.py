@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from forge.app.as_document import plain
 from forge.app.lesson_list import described_of
-from forge.app.plain_events import plain
 from forge.app.workspace import Workspace
 from forge.domain.axes import ENDS, Ended
 from forge.domain.task import Task

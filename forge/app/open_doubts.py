@@ -17,9 +17,11 @@ ANSWERS = ("CandidateVerified", "HumanDecided", "KernelDeprecated", DOUBTED, "Ke
 def doubts(workspace: HasEvents) -> Answer:
     """Return the doubts that neither a verification nor a person has answered."""
     rows = []
-    for seq, _, recorded_at, actor, _, event in open_doubts(workspace):
+    for one in open_doubts(workspace):
+        event = one.event
         sizes = ",".join(f"{axis}={size}" for axis, size in sorted(event["shape"].items()))
-        row = (seq, recorded_at, event["kernel_id"], sizes, event["output"], event["excess"], actor)
+        told = (sizes, event["output"], event["excess"], one.actor)
+        row = (one.seq, one.recorded_at, event["kernel_id"], *told)
         rows.append(row)
     note = "A doubt was handed in by a program, and decides nothing: verify the candidate again, or answer it."
     return Answer("Open doubts about kernels", COLUMNS, tuple(rows), notes=(note,))

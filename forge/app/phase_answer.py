@@ -40,8 +40,8 @@ def phase_answer(event: Event, *, workspace: Workspace) -> Data:
             wall |= _worker(event.env_sha256, workspace)
             return passed | _seen(event) | wall | _reported(event, workspace) | author_log(workspace, event)
         case BenchmarkRecorded() | BenchmarkFailed():
-            by = _worker(event.env_sha256, workspace)
-            return timed(event) | by | _further(event, workspace) | author_log(workspace, event)
+            by, times = _worker(event.env_sha256, workspace), timed(event.model_dump(mode="json"))
+            return times | by | _further(event, workspace) | author_log(workspace, event)
         case VerificationErrored() | BenchmarkErrored():
             reason = {"code": "INFRASTRUCTURE", "message": event.detail}
             return {"verdict": "inconclusive", "candidate": event.candidate, "reason": reason}
@@ -62,7 +62,8 @@ def _further(event: BenchmarkRecorded | BenchmarkFailed, workspace: Workspace) -
     """Return what was measured at the task's further shapes; nothing if there are none."""
     if not isinstance(event, BenchmarkRecorded) or not event.further_seqs:
         return {}
-    return {"further_shapes": [further_shape(one.event) for one in further_shapes_of(workspace, event)]}
+    found = (one.event.model_dump(mode="json") for one in further_shapes_of(workspace, event))
+    return {"further_shapes": [further_shape(one) for one in found]}
 
 
 def _seen(event: CandidateVerified | CandidateRejected | KernelPromoted | PromotionDenied) -> Data:

@@ -10,7 +10,7 @@ from forge.app.process_tree import process_sha256
 from forge.app.recorded_evidence import captured_environment
 from forge.app.runs import task_of
 from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest
 from forge.domain.environment import Environment
 from forge.domain.protocol import REPLAY, SLOPE

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from forge.app.as_document import plain
 from forge.app.tables import HasTables, Tables
 from forge.ledger.plain_rows import PlainEvent
 
 if TYPE_CHECKING:
     from forge.app.workspace import Workspace
-    from forge.events import Fact, Recorded
 
 
 class HasEvents(HasTables, Protocol):
@@ -32,12 +32,6 @@ class HasEvents(HasTables, Protocol):
     def event(self, seq: int) -> PlainEvent:
         """Return the event at a place."""
         ...
-
-
-def plain(one: "Recorded[Fact]") -> PlainEvent:
-    """Return an event that was read as a model as a document."""
-    document = one.event.model_dump(mode="json")
-    return PlainEvent(one.seq, one.event.TYPE, one.recorded_at, one.actor, one.event_hash, document)
 
 
 class OfWorkspace:

@@ -26,8 +26,9 @@ REPORTS = {
 
 def chosen_run(runs: list[Data], name: str) -> Data | None:
     """Return the run that a name means; None if it means none or several, or may have work left."""
-    if name == "last":
-        found = runs[-1:]
+    before = name.removeprefix("last-") if name.startswith("last-") else "0" if name == "last" else ""
+    if before.isdigit() and name.isascii() and len(before) < 10:
+        found = runs[len(runs) - 1 - int(before) :][:1] if int(before) < len(runs) else []
     elif name[:1] == "r" and name[1:].isdigit() and name.isascii() and len(name) < 10:
         found = runs[int(name[1:]) - 1 :][:1] if int(name[1:]) > 0 else []
     else:
@@ -39,13 +40,17 @@ def chosen_run(runs: list[Data], name: str) -> Data | None:
     return found[0]
 
 
+def run_folder(home: Path, run_id: str) -> Path:
+    """Return the folder in which a run's files are now."""
+    sealed = home / RUNS_FOLDER / run_id
+    return sealed if sealed.exists() else sealed.with_name(f"{OPEN_PREFIX}{run_id}")
+
+
 def report_of(ledger: sqlite3.Connection, home: Path, run_id: str) -> str | None:
     """Return the path of the report of a run's latest judgement; None without one."""
     row = ledger.execute(JUDGED, (run_id,)).fetchone()
     digest = None if row is None else json.loads(row[1]).get("report_sha256")
     if row is None or row[0] not in REPORTS or not isinstance(digest, str):
         return None
-    sealed = home / RUNS_FOLDER / run_id
-    folder = sealed if sealed.exists() else sealed.with_name(f"{OPEN_PREFIX}{run_id}")
-    report = folder / REPORTS[row[0]]
+    report = run_folder(home, run_id) / REPORTS[row[0]]
     return str(report if report.is_file() else home / RUNS_FOLDER / "cas" / digest[:2] / digest)

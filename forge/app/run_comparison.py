@@ -4,12 +4,13 @@ import difflib
 from collections.abc import Mapping
 
 from forge.app.benchmark_answer import timed
-from forge.app.recorded_evidence import captured_environment
-from forge.app.runs import run_summary
-from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
-from forge.domain.evidence import GateResult
-from forge.projections.runs import RunState
+from forge.app.home import RUNS_FOLDER
+from forge.app.plain_events import HasEvents
+from forge.app.run_documents import RunDocuments
+from forge.domain.candidate_files import REQUIRED_FILES
+from forge.errors import IntegrityError
+from forge.ledger.blobs import BlobStore
+from forge.ledger.plain_rows import Document
 
 Data = dict[str, object]
 COMPARED_LINES = 2000
@@ -19,24 +20,24 @@ SHOWN_FIELDS = ("run_id", "task_id", "state", "simulated", "candidate", "author"
 """Fields of a run's summary that a comparison repeats."""
 
 
-def compare_runs(workspace: Workspace, before: RunState, after: RunState) -> Data:
+def compare_runs(home: HasEvents, before: RunDocuments, after: RunDocuments) -> Data:
     """Return what differs between two runs, the first as `a` and the second as `b`."""
-    summaries = [run_summary(run) for run in (before, after)]
+    blobs = BlobStore(home.home / RUNS_FOLDER / "cas")
     return {
-        "runs": [{name: summary[name] for name in SHOWN_FIELDS} for summary in summaries],
+        "runs": [{name: run.summary[name] for name in SHOWN_FIELDS} for run in (before, after)],
         "same_task": before.task_id == after.task_id,
-        "same_machine": _same_machine(workspace, before, after),
-        "sources": _compared_sources(_sources(workspace, before), _sources(workspace, after)),
+        "same_machine": _same_machine(home, before, after),
+        "sources": _compared_sources(_sources(blobs, before), _sources(blobs, after)),
         "gates": _compared_gates(_gates(before), _gates(after)),
         "times": {"a": _times(before), "b": _times(after)},
     }
 
 
-def _sources(workspace: Workspace, run: RunState) -> dict[str, str]:
+def _sources(blobs: BlobStore, run: RunDocuments) -> dict[str, str]:
     if run.submitted is None:
         return {}
-    files = {file.path: file.sha256 for file in run.submitted.event.files.files}
-    return {name: workspace.blobs.get(files[name]).decode() for name in REQUIRED_FILES}
+    files = {one["path"]: one["sha256"] for one in run.submitted.event["files"]["files"]}
+    return {name: blobs.get(files[name]).decode() for name in REQUIRED_FILES}
 
 
 def _compared_sources(before: Mapping[str, str], after: Mapping[str, str]) -> list[Data]:
@@ -61,13 +62,13 @@ def _compared_file(name: str, before: str | None, after: str | None) -> Data:
     return {"change": "changed", "untrusted_lines": list(lines)}
 
 
-def _gates(run: RunState) -> dict[str, GateResult]:
+def _gates(run: RunDocuments) -> dict[str, Document]:
     """Return the gates of the run's latest judgement, in their order."""
-    judged = run.rejection if run.verified is None else run.verified
-    return {} if judged is None else {gate.name: gate for gate in judged.event.gates}
+    judged = run.get("CandidateVerified") or run.get("CandidateRejected")
+    return {} if judged is None else {gate["name"]: gate for gate in judged.event["gates"]}
 
 
-def _compared_gates(before: Mapping[str, GateResult], after: Mapping[str, GateResult]) -> list[Data]:
+def _compared_gates(before: Mapping[str, Document], after: Mapping[str, Document]) -> list[Data]:
     """Return the gates whose verdict or observed value differs; a side is None where the gate wasn't reached."""
     return [
         {"name": name, "a": _side(before.get(name)), "b": _side(after.get(name))}
@@ -76,25 +77,39 @@ def _compared_gates(before: Mapping[str, GateResult], after: Mapping[str, GateRe
     ]
 
 
-def _side(gate: GateResult | None) -> Data | None:
-    return None if gate is None else gate.model_dump(mode="json", exclude={"name"})
+def _side(gate: Document | None) -> Data | None:
+    return None if gate is None else {name: gate[name] for name in ("verdict", "observed", "threshold")}
 
 
-def _times(run: RunState) -> Data | None:
+def _times(run: RunDocuments) -> Data | None:
     """Return the run's newest measurement, as `forge bench` answers it; None if nothing was measured."""
-    measured = [one for one in (run.benchmark, run.failure) if one is not None and one.event.workloads]
-    if not measured:
+    event = _measured(run)
+    if event is None:
         return None
-    answer = timed(max(measured, key=lambda one: one.seq).event)
+    answer = timed(event)
     return {name: answer[name] for name in ("verdict", "reason", "baseline_used", "workloads")}
 
 
-def _same_machine(workspace: Workspace, before: RunState, after: RunState) -> bool | None:
+def _measured(run: RunDocuments) -> Document | None:
+    """Return the run's newest benchmark that has times; None without one."""
+    found = [run.get(name) for name in ("BenchmarkRecorded", "BenchmarkFailed")]
+    with_times = [one for one in found if one is not None and one.event["workloads"]]
+    return max(with_times, key=lambda one: one.seq).event if with_times else None
+
+
+def _same_machine(home: HasEvents, before: RunDocuments, after: RunDocuments) -> bool | None:
     """Return whether both were timed on machines of one kind; None if one wasn't timed."""
     kinds = []
     for run in (before, after):
-        timing = run.benchmark or run.failure
-        if timing is None or not timing.event.workloads:
+        timing = run.get("BenchmarkRecorded") or run.get("BenchmarkFailed")
+        if timing is None or not timing.event["workloads"]:
             return None
-        kinds.append(captured_environment(workspace, timing.event.env_sha256).perf_key)
+        kinds.append(_kind_of_machine(home, timing.event["env_sha256"]))
     return kinds[0] == kinds[1]
+
+
+def _kind_of_machine(home: HasEvents, env_sha256: str) -> str:
+    for one in home.events("EnvironmentCaptured"):
+        if one.event["env_sha256"] == env_sha256:
+            return str(one.event["perf_key"])
+    raise IntegrityError(f"environment {env_sha256!r} is named by an event and recorded by none")

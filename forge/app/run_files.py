@@ -5,44 +5,48 @@ files. So its content isn't trusted: before sealing, these files are written aga
 """
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import orjson
 
-from forge.domain.digest import Digest, canonical, sha256
+from forge.app.run_documents import RunDocuments, of_state
+from forge.domain.content import canonical_document, sha256
 from forge.errors import PhaseOutOfOrder
-from forge.events import BenchmarkFailed
 from forge.ledger.blobs import BlobStore
 from forge.ledger.runs.directory import CANDIDATE, RunDirectory, check
-from forge.projections.runs import RunState
+
+if TYPE_CHECKING:
+    from forge.projections.runs import RunState
 
 
-def recorded_digests(run: RunState) -> dict[str, Digest]:
+def recorded_digests(run: RunDocuments) -> dict[str, str]:
     """Return the files that events of the run name -> their digests."""
-    named: dict[str, Digest | None] = {}
-    if run.prompt is not None:
-        named["agent_prompt.md"] = run.prompt.event.rendered_sha256
+    named: dict[str, str | None] = {}
+    prompt, rejected = run.get("PromptRendered"), run.get("CandidateRejected")
+    verified = run.get("CandidateVerified")
+    if prompt is not None:
+        named["agent_prompt.md"] = prompt.event["rendered_sha256"]
     if run.submitted is not None:
-        named |= {f"{CANDIDATE}{file.path}": file.sha256 for file in run.submitted.event.files.files}
-    if run.rejection is not None and run.rejection.event.stage != "submit":
-        named["verification_report.json"] = run.rejection.event.report_sha256
-    elif run.verified is not None:
-        named["verification_report.json"] = run.verified.event.report_sha256
-    timings = [one for one in (run.benchmark, run.failure) if one is not None]
-    if timings:
-        newest = max(timings, key=lambda one: one.seq).event
-        named["benchmark_report.json"] = newest.report_sha256
-        if newest.workloads:
-            named["benchmark_samples.json"] = newest.workloads[0].samples_sha256
-        elif isinstance(newest, BenchmarkFailed) and newest.stopped is not None:
-            named["benchmark_samples.json"] = newest.stopped.samples_sha256
+        named |= {f"{CANDIDATE}{one['path']}": one["sha256"] for one in run.submitted.event["files"]["files"]}
+    if rejected is not None and rejected.event["stage"] != "submit":
+        named["verification_report.json"] = rejected.event["report_sha256"]
+    elif verified is not None:
+        named["verification_report.json"] = verified.event["report_sha256"]
+    if run.timing is not None:
+        newest, stopped = run.timing.event, run.timing.event.get("stopped")
+        named["benchmark_report.json"] = newest["report_sha256"]
+        if newest["workloads"]:
+            named["benchmark_samples.json"] = newest["workloads"][0]["samples_sha256"]
+        elif stopped is not None:
+            named["benchmark_samples.json"] = stopped["samples_sha256"]
     return {name: digest for name, digest in named.items() if digest is not None}
 
 
-def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
+def put_back(directory: RunDirectory, run: "RunState", blobs: BlobStore) -> None:
     """Write the files that the ledger knows into the open folder, and remove others beside the candidate's own."""
     if directory.is_sealed:
         return
-    recorded = recorded_digests(run)
+    recorded = recorded_digests(of_state(run))
     if run.submitted is not None:
         directory.clear_candidate(recorded)
     for name, digest in recorded.items():
@@ -53,7 +57,7 @@ def put_back(directory: RunDirectory, run: RunState, blobs: BlobStore) -> None:
             directory.write(name, content)
 
 
-def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:
+def _told(run: "RunState", blobs: BlobStore) -> dict[str, bytes]:
     """Return the files that repeat what events say."""
     files: dict[str, bytes] = {}
     if run.task is not None:
@@ -66,7 +70,7 @@ def _told(run: RunState, blobs: BlobStore) -> dict[str, bytes]:
         files["promotion.json"] = _readable(run.promotion.event.model_dump(mode="json"))
     rejected = run.rejection.event if run.rejection is not None else None
     if rejected is not None and rejected.stage == "submit":
-        files["submission_report.json"] = canonical(rejected)
+        files["submission_report.json"] = canonical_document(rejected.model_dump(mode="json"))
     if rejected is not None and rejected.counterexample_sha256 is not None:
         counterexample = orjson.loads(blobs.get(rejected.counterexample_sha256))
         files["counterexample.py"] = counterexample["snippet"].encode()
@@ -77,13 +81,13 @@ def _readable(document: object) -> bytes:
     return orjson.dumps(document, option=orjson.OPT_INDENT_2)
 
 
-def check_run(runs_root: Path, run: RunState) -> list[dict[str, str]]:
+def check_run(runs_root: Path, run: RunDocuments) -> list[dict[str, str]]:
     """Return how a sealed run's directory differs from its manifest and from events; empty if nothing does."""
-    manifest = getattr(run.end.event, "manifest_sha256", None) if run.end else None
-    if manifest is None:
+    sealed = run.get("RunSealed")
+    if sealed is None:
         raise PhaseOutOfOrder(
             f"run {run.run_id!r} is {run.state} and not sealed: expected one that has come to its end",
             hint=f"forge run show {run.run_id}",
         )
-    found = check(runs_root / run.run_id, manifest, recorded=recorded_digests(run))
+    found = check(runs_root / run.run_id, sealed.event["manifest_sha256"], recorded=recorded_digests(run))
     return [{"kind": problem.kind, "path": problem.path} for problem in found]

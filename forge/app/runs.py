@@ -1,7 +1,7 @@
 """Says in which state a run is and what comes next, and ends runs."""
 
 from forge.app.experiment import close_experiment
-from forge.app.next_command import next_command
+from forge.app.run_summary import next_of
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
 from forge.domain.verdict import UNDECIDED
@@ -31,12 +31,6 @@ def require_state(run: RunState, state: str, *, phase: str) -> None:
 def what_comes_next(run: RunState) -> str:
     """Return the command that continues a run; if the run has ended, the one that opens another."""
     return next_of(run) or f"forge run open {run.task_id}"
-
-
-def next_of(run: RunState) -> str | None:
-    """Return the command that continues a run; None at its end. A run that can't be decided needs another run."""
-    failed = run.failure.event.reason.message if run.failure else ""
-    return next_command(run.run_id, run.task_id, state=run.state, failed=failed)
 
 
 def task_of(run: RunState) -> Task:
@@ -89,29 +83,3 @@ def abort(workspace: Workspace, run: RunState, reason: str) -> None:
         raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
     event = RunAborted(run_id=run.run_id, reason=reason)
     workspace.append((event,), run_id=run.run_id, key=f"abort:{run.run_id}")
-
-
-def simulated_of(run: RunState) -> bool | None:
-    """Return whether the judgement of a run's candidate was simulated; None if there is none, or it isn't known."""
-    judged = run.verified or run.rejection
-    return judged.event.simulated if judged else None
-
-
-def run_summary(run: RunState) -> dict[str, object]:
-    """Return a run's state, its reason if it was refused, and the next command."""
-    rejected = run.rejection.event.reason if run.rejection else None
-    failed = run.failure.event.reason if run.failure else None
-    reason = rejected or failed
-    return {
-        "run_id": run.run_id,
-        "task_id": run.task_id,
-        "state": run.state,
-        "simulated": simulated_of(run),
-        "sealed": run.sealed,
-        "started_at": run.started.recorded_at,
-        "candidate": run.submitted.event.candidate if run.submitted else None,
-        "author": run.submitted.event.author if run.submitted else None,
-        "reason": reason.model_dump(mode="json") if reason else None,
-        "kernel_id": getattr(run.promotion.event, "kernel_id", None) if run.promotion else None,
-        "next": next_of(run),
-    }

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from forge.authors.search.space import SPACE_FILE
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.errors import UsageError
 from forge.pipeline.candidate_folder import BadFolder, read_file, read_folder
 

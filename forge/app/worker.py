@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 from forge.app import phases
 from forge.app.ended_runs import until_closed
 from forge.app.lost_jobs import lost_job
-from forge.app.runs import finish_phase, run_summary, task_of
+from forge.app.run_summary import run_summary
+from forge.app.runs import finish_phase, task_of
 from forge.app.work import open_work
 from forge.app.workspace import Workspace
 from forge.domain.environment import GpuFacts

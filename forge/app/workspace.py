@@ -21,6 +21,7 @@ from forge.app.new_ledger import make_ledger
 from forge.app.own_operation import make_task_known
 from forge.app.policy_file import load_policy
 from forge.app.publication import Publication
+from forge.app.run_documents import of_state
 from forge.app.run_files import put_back, recorded_digests
 from forge.app.user import command_line_actor
 from forge.domain.digest import canonical
@@ -259,7 +260,7 @@ class Workspace:
         """Seal a run's directory and record it; a killed call can be repeated."""
         run = self.find_run(run_id)
         self.put_back(run)
-        sealed = self.directory(run_id).seal(recorded_digests(run))
+        sealed = self.directory(run_id).seal(recorded_digests(of_state(run)))
         event = RunSealed(run_id=run_id, outcome=outcome, manifest_sha256=sealed.manifest_sha256)
         self.append((event,), run_id=run_id, key=f"seal:{run_id}")
         self.sign_decisions()

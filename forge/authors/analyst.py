@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 from typing import Protocol
 
+from forge.domain.at_floor import AT_FLOOR
 from forge.domain.feedback import Metric, ShownDiagnosis, ShownTiming
 
-AT_FLOOR = 0.85
-"""Share of the shortest possible time above which hardly anything is left to gain. Chosen: at 0.85 a kernel can get
-1.18 times faster at most, which is 1 / 0.85."""
 NEAR_FLOOR = 0.5
 """Share above which memory traffic decides: a kernel that moves every byte twice is at one half."""
 SHORT_US = 8.0

@@ -10,7 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from forge.domain.axes import AXES
-from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
+from forge.domain.candidate import FILE_LIMIT_BYTES
+from forge.domain.candidate_files import REQUIRED_FILES
 
 LONGEST_HYPOTHESIS = 600
 """Number of characters of a hypothesis that are kept: a few sentences."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from forge.claims.number import value_of
-from forge.domain.contender import PREFIX, is_contender
+from forge.domain.contender_name import PREFIX, is_contender
 from forge.domain.policy import BaselineKind
 from forge.domain.shape_slug import shape_slug
 from forge.operations import OPERATIONS

@@ -10,7 +10,7 @@ from forge.cli.document import emit_document
 from forge.cli.kernel_summary import show_summary
 from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.lists import Asked, show_kernels
-from forge.cli.opening import open_workspace
+from forge.cli.opening import ask_events, open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, short
 from forge.cli.signed import say_if_unsigned
@@ -73,10 +73,9 @@ def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> No
 
     Example: forge kernel history cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
-    from forge.app.kernels import kernel_history
+    from forge.app.kernel_history import kernel_history
 
-    with open_workspace(home) as workspace:
-        found: dict[str, Any] = kernel_history(workspace, kernel_id)  # Any: a JSON document
+    found: dict[str, Any] = ask_events(home, lambda events: kernel_history(events, kernel_id))  # Any: JSON
     if as_json:
         emit_json(found)
     else:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from forge.app.at_head import AtHead
     from forge.app.plain_events import HasEvents
     from forge.app.recovery import Recovery
+    from forge.app.run_documents import RunDocuments
     from forge.app.workspace import Workspace
 
 Found = TypeVar("Found")
@@ -44,6 +45,19 @@ def ask_events(home: Path | None, ask: "Callable[[HasEvents], Found]") -> Found:
 
     with open_workspace(home) as workspace:
         return ask(OfWorkspace(workspace))
+
+
+def ask_run(home: Path | None, name: str, ask: "Callable[[HasEvents, RunDocuments], Found]") -> Found:
+    """Ask about a run, once its last phase is finished: without models where that is done."""
+    found = ask_at_head(home, lambda opened: ask(opened, opened.run_documents(name)))
+    if found is not None:
+        return found
+    from forge.app.plain_events import OfWorkspace
+    from forge.app.run_documents import of_state
+    from forge.app.runs import finish_phase
+
+    with open_workspace(home) as workspace:
+        return ask(OfWorkspace(workspace), of_state(finish_phase(workspace, workspace.find_run(name))))
 
 
 def ask_at_head(home: Path | None, ask: "Callable[[AtHead], Found]") -> Found | None:

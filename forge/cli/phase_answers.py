@@ -76,7 +76,7 @@ def bench_answers(workspace: "Workspace", run: str, *, attempts: int) -> Answer:
 
     The samples of all attempts count together. An attempt that spoils those after it is the last.
     """
-    from forge.app.runs import next_of
+    from forge.app.run_summary import next_of
 
     for number in range(1, attempts):
         answer = bench_answer(workspace, run)
@@ -115,7 +115,7 @@ def promote_answer(workspace: "Workspace", run: str) -> Answer:
 
 def next_command(workspace: "Workspace", run: str) -> str:
     """Return the command that continues a run; at its end, the one that shows it."""
-    from forge.app.runs import run_summary
+    from forge.app.run_summary import run_summary
 
     summary = run_summary(workspace.find_run(run))
     following = summary["next"]

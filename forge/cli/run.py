@@ -1,16 +1,20 @@
 """Runs: one candidate's way through the phases."""
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from forge.cli.candidate_log import show_log, show_place
 from forge.cli.list_options import Limit, Sort
 from forge.cli.lists import Asked, show_run, show_runs
-from forge.cli.opening import open_workspace
+from forge.cli.opening import ask_at_head, ask_run, open_workspace
 from forge.cli.options import Home, Json, Run
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.suggest import suggest
+
+if TYPE_CHECKING:
+    from forge.app.plain_events import HasEvents
+    from forge.app.run_documents import RunDocuments
 
 app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -52,7 +56,7 @@ def list_runs(
 
     Example: forge run list --state verified --sort -run --limit 10
     """
-    from forge.app.runs import run_summary
+    from forge.app.run_summary import run_summary
 
     with open_workspace(home) as workspace:
         summaries = [run_summary(run) for run in workspace.run_states().runs.values()]
@@ -73,12 +77,11 @@ def show(
     Example: forge run show last --log
     """
     from forge.app.author_log import run_log
-    from forge.app.runs import finish_phase, run_summary
 
-    with open_workspace(home) as workspace:
-        state = finish_phase(workspace, workspace.find_run(run))
-        said: dict[str, Any] = run_log(workspace, state)  # Any: a JSON document
-        summary = run_summary(state)
+    def answer(opened: "HasEvents", found: "RunDocuments") -> tuple[dict[str, Any], dict[str, Any]]:  # Any: JSON
+        return {**found.summary}, run_log(opened.home, found)
+
+    summary, said = ask_run(home, run, answer)
     if as_json:
         emit_json(
             {**summary, "report": said["report"]} | ({"log": said["log"], "mend": said["mend"]} if with_log else {})
@@ -106,8 +109,14 @@ def diff(
     from forge.app.run_comparison import compare_runs
     from forge.cli.run_diff import show_comparison
 
-    with open_workspace(home) as workspace:
-        found = compare_runs(workspace, workspace.find_run(a), workspace.find_run(b))
+    found = ask_at_head(home, lambda head: compare_runs(head, head.run_documents(a), head.run_documents(b)))
+    if found is None:
+        from forge.app.plain_events import OfWorkspace
+        from forge.app.run_documents import of_state
+
+        with open_workspace(home) as workspace:
+            before, after = of_state(workspace.find_run(a)), of_state(workspace.find_run(b))
+            found = compare_runs(OfWorkspace(workspace), before, after)
     if as_json:
         emit_json(found)
     else:
@@ -120,17 +129,17 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge run check last
     """
+    from forge.app.home import RUNS_FOLDER
     from forge.app.run_files import check_run
-    from forge.app.runs import finish_phase
 
-    with open_workspace(home) as workspace:
-        state = finish_phase(workspace, workspace.find_run(run))
-        problems = check_run(workspace.runs_root, state)
+    run_id, problems = ask_run(
+        home, run, lambda opened, found: (found.run_id, check_run(opened.home / RUNS_FOLDER, found))
+    )
     if as_json:
-        emit_json({"run_id": state.run_id, "ok": not problems, "problems": problems})
+        emit_json({"run_id": run_id, "ok": not problems, "problems": problems})
     else:
         rows = [(problem["kind"], problem["path"]) for problem in problems] or [("ok", "as it was sealed")]
-        emit_table(state.run_id, ("", "file"), rows)
+        emit_table(run_id, ("", "file"), rows)
     if problems:
         suggest("try", "forge ledger verify")
         raise typer.Exit(1)

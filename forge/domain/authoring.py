@@ -12,7 +12,8 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, StringConstraints, ValidationError
 
-from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Identifier, Metadata
+from forge.domain.candidate import Candidate, CandidateFile, Identifier, Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest, Value, digest_of, is_false, is_unset, sha256
 from forge.domain.evidence import Interval
 from forge.domain.feedback import Feedback

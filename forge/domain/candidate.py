@@ -10,8 +10,6 @@ from forge.domain.kernel_domain import KernelDomain
 from forge.domain.task import LanguageName, Name
 from forge.domain.tensors import ClaimableLayout
 
-REQUIRED_FILES = ("kernel.py", "reference.py", "test_correctness.py", "bench.py", "metadata.json")
-"""Names of the files of a candidate: exactly these, in the order in which its digest names them."""
 FILE_LIMIT_BYTES = 512 * 1024
 """Largest size of one submitted file. It bounds what is stored, and what is sent to a guest."""
 Line = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]

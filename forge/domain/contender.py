@@ -4,11 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
 
+from forge.domain.contender_name import PREFIX
 from forge.domain.digest import Digest, Value
 from forge.domain.verdict import Reason
 
-PREFIX = "contender:"
-"""Beginning of the name of each side of a measurement that is a contender."""
 ContenderId = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}\.[a-z][a-z0-9_]{0,47}$")]
 """Name of a description: the library's and the contender's own, such as liger.softmax."""
 Version = Annotated[str, StringConstraints(pattern=r"^[0-9A-Za-z][0-9A-Za-z.+!_-]{0,63}$")]
@@ -30,11 +29,6 @@ or device. `no_toolkit`: it has to be compiled, and no CUDA toolkit is here. `un
 def name_of(contender: str, version: str) -> str:
     """Return the name of a contender as a baseline."""
     return f"{PREFIX}{contender}@{version}"
-
-
-def is_contender(baseline: str) -> bool:
-    """Return whether the name of a baseline is a contender's."""
-    return baseline.startswith(PREFIX)
 
 
 class OwnContender(Value):

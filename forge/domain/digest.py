@@ -3,12 +3,14 @@
 Digests are taken over stored bytes. `canonical` is for writing; nothing re-serialises in order to verify.
 """
 
-import hashlib
 from collections.abc import Mapping
 from typing import Annotated
 
-import orjson
 from pydantic import BaseModel, ConfigDict, StringConstraints
+
+from forge.domain.content import canonical_document, sha256
+
+__all__ = ["Digest", "Value", "canonical", "digest_of", "is_empty", "is_false", "is_unset", "sha256"]
 
 Digest = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{64}$")]
 """A SHA-256 in lower-case hex."""
@@ -47,13 +49,7 @@ def is_empty(found: object) -> bool:
 
 def canonical(value: Value | Mapping[str, object] | list[object]) -> bytes:
     """Render a validated value as the one JSON text that stands for it: sorted keys, no spaces, UTF-8."""
-    document = value.model_dump(mode="json") if isinstance(value, Value) else value
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS)
-
-
-def sha256(content: bytes) -> Digest:
-    """Return the SHA-256 of `content` in lower-case hex."""
-    return hashlib.sha256(content).hexdigest()
+    return canonical_document(value.model_dump(mode="json") if isinstance(value, Value) else value)
 
 
 def digest_of(value: Value | Mapping[str, object] | list[object]) -> Digest:

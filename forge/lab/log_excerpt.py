@@ -12,7 +12,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import takewhile
 
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 
 MOST_LINES = 20
 """Number of lines of an excerpt, at most: a compiler's first error or a traceback, on one screen."""

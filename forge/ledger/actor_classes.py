@@ -44,6 +44,11 @@ def _may_write(actor: str, group: "Group") -> bool:
     return group in MAY_WRITE[actor_class(actor)]
 
 
+def group_of(type_name: str, group: "Group", stage: object) -> "Group":
+    """Return the group of an event of a type: a refusal at submission is handed in, any later refusal is evidence."""
+    return "handed_in" if type_name == "CandidateRejected" and stage == "submit" else group
+
+
 def require_group(actor: str, type_name: str, group: "Group") -> None:
     """Raise ActorForbidden unless `actor` may write events of this type, which is of this group."""
     if not _may_write(actor, group):

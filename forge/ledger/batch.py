@@ -90,7 +90,7 @@ def _prepare_event(event: Event) -> PreparedEvent:
 def _serialise(event: Event) -> bytes:
     """Return canonical bytes that were read back as the same event; a NaN that passed validation isn't read back."""
     if EVENT_TYPES.get(event.TYPE) is not type(event):
-        raise IntegrityError(f"{type(event).__name__} isn't a registered event: add it to forge.events")
+        raise IntegrityError(f"{type(event).__name__} isn't a registered event: add it to forge.events.every")
     try:
         payload = canonical(event)
     except (orjson.JSONEncodeError, PydanticSerializationError) as error:

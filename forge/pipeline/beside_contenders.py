@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import TypeVar
 
-from forge.domain.contender import is_contender
+from forge.domain.contender_name import is_contender
 from forge.lab.job import Progress
 from forge.lab.timing.contender_failure import ContenderFailedError
 from forge.lab.timing.screening import ContenderScreening

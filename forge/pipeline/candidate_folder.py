@@ -6,7 +6,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
+from forge.domain.candidate import FILE_LIMIT_BYTES
+from forge.domain.candidate_files import REQUIRED_FILES
 
 LEFT_OUT = ("__pycache__", "space.json")
 """Names in a folder that are no part of a candidate: what Python leaves, and a template's space for a search."""

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from forge.domain.axes import AXES, LAYER_NAMES
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import canonical, sha256
 from forge.domain.own_operation import is_own
 from forge.domain.policy import Policy

@@ -13,7 +13,8 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile, Metadata
+from forge.domain.candidate import Candidate, CandidateFile, Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest, canonical, digest_of, sha256
 from forge.domain.misfit import misfit, shortened
 from forge.domain.task import Task

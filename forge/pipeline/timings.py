@@ -3,7 +3,8 @@
 import statistics
 from dataclasses import dataclass
 
-from forge.domain.contender import ContenderStanding, is_contender
+from forge.domain.contender import ContenderStanding
+from forge.domain.contender_name import is_contender
 from forge.domain.digest import Digest
 from forge.domain.evidence import Confirmation, Interval, Replay, Residency, ResidentTiming, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge.domain.authoring import BudgetLeft, Draft, Finished, Judged, LogEntry, Step, Submit
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest, digest_of
 from tests.cli.asking import HONEST
 

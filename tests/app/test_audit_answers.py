@@ -17,7 +17,7 @@ from forge.app.audit.files import as_csv, write_parquet
 from forge.app.home import LEDGER_FILE
 from forge.app.plain_events import OfWorkspace
 from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Reason
 from forge.errors import UnknownName, UsageError
 from forge.events import CandidateRejected, PlanAccepted, PromptRendered

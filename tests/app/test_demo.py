@@ -10,7 +10,8 @@ from forge.app.search_demo import OPTIONS, SEED, SHAPE, demo_source, make_worksp
 from forge.app.sessions.authors import make_author
 from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Screen
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.policy import new_policy
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import Rejected

@@ -11,6 +11,7 @@ import pytest
 
 from forge.app.benchmark_answer import timed
 from forge.app.phases import promote_candidate
+from forge.app.run_documents import of_state
 from forge.app.run_files import check_run
 from forge.app.runs import GATE, finish_phase
 from forge.app.workspace import Workspace
@@ -107,12 +108,12 @@ def failure(workspace: Workspace) -> BenchmarkFailed:
 def test_the_verdict_is_too_slow_with_its_figures_and_the_run_ends(stopped: Workspace) -> None:
     run, event = stopped.find_run("last"), failure(stopped)
     assert (run.state, run.sealed, event.workloads) == ("failed", True, ())
-    answer = timed(event)
+    answer = timed(event.model_dump(mode="json"))
     assert answer["verdict"] == "rejected"
     assert event.reason.message.startswith("0.46x over eager in the first process pair, and 0.46x with")
     assert event.stopped is not None
     assert event.stopped.rounds == ROUNDS
-    assert check_run(stopped.runs_root, run) == []
+    assert check_run(stopped.runs_root, of_state(run)) == []
     kept = json.loads((stopped.directory(run.run_id).path / "benchmark_samples.json").read_bytes())
     assert [len(one["pairs"]) for one in kept["attempts"]] == [1]
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from forge.app.incumbent import incumbent_kernel
 from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from tests.app.prepared import benchmarked_run
 from tests.app.test_audit_answers import workspace_of
 from tests.cli.asking import ask

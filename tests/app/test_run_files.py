@@ -6,7 +6,7 @@ import pytest
 
 from forge.app import phases
 from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Reason
 from forge.errors import IdempotencyConflict
 from forge.events import PromotionDenied

@@ -56,7 +56,7 @@ def failed(reason: Reason, **changes: Any) -> BenchmarkFailed:
 
 
 def workload(event: BenchmarkRecorded | BenchmarkFailed) -> dict[str, Any]:
-    (one,) = timed(event)["workloads"]  # type: ignore[misc]  # a JSON document
+    (one,) = timed(event.model_dump(mode="json"))["workloads"]  # type: ignore[misc]  # a JSON document
     return dict(one)
 
 
@@ -104,7 +104,7 @@ def test_the_table_shows_baselines_their_share_of_the_floor_and_what_was_confirm
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     facts = replayed(900.0, speedup("eager", 2000.0), speedup("vendor", 1000.0), speedup("promoted", 1010.0))
-    show_workloads(timed(failed(TOO_SLOW, **facts)))
+    show_workloads(timed(failed(TOO_SLOW, **facts).model_dump(mode="json")))
     shown = capsys.readouterr().out
     for said in ("launch_plan", "vendor", "promoted", "90%", "45%", "confirmation: vendor", "1.290 to 1.310x"):
         assert said in shown
@@ -117,7 +117,7 @@ def test_the_table_shows_baselines_their_share_of_the_floor_and_what_was_confirm
 def test_the_table_of_a_processors_times_has_the_path_and_nothing_of_a_device(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    show_workloads(timed(recorded()))
+    show_workloads(timed(recorded().model_dump(mode="json")))
     shown = capsys.readouterr().out
     assert "the path itself" in shown
     assert "host_slope" in shown

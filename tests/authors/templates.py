@@ -19,7 +19,7 @@ from forge.domain.authoring import (
     Submit,
     Trial,
 )
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Accepted
 
 KERNEL = '''"""A kernel."""

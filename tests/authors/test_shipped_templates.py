@@ -9,7 +9,8 @@ import pytest
 
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import Template, parse_template
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Accepted
 from forge.lab.examine import examine
 from forge.operations import find_operation

@@ -106,7 +106,7 @@ def test_bash_completes_a_run_with_the_script_that_is_printed(open_workspace: Pa
 def test_a_completion_loads_neither_the_parser_nor_the_models() -> None:
     script = (
         "import sys; from forge.cli.completing import completed; completed(['run', 'show', '']); "
-        "print(sorted({'pydantic', 'typer', 'torch', 'forge.events'} & sys.modules.keys()))"
+        "print(sorted({'pydantic', 'typer', 'torch', 'forge.events.every'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"

@@ -5,7 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
+from forge.domain.candidate import FILE_LIMIT_BYTES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.lab.device.toolkit import has_toolkit
 from forge.languages import LANGUAGES
 from forge.operations import OPERATIONS, find_operation

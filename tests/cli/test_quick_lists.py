@@ -10,7 +10,7 @@ import pytest
 
 from forge.app.at_head import at_head
 from forge.app.known_tasks import all_tasks
-from forge.app.runs import run_summary
+from forge.app.run_summary import run_summary
 from forge.app.workspace import Workspace
 from forge.cli.quick_lists import quick_list
 from forge.cli.quick_skills import quick_skill
@@ -33,6 +33,8 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "kernel_registry.db", home)
     (home / "forge_runs").mkdir()
     (home / "forge_runs" / "cas").symlink_to(ROOT / "forge_runs" / "cas")
+    last = max((ROOT / "forge_runs").glob("2*"))
+    shutil.copytree(last, home / "forge_runs" / last.name)
     with Workspace.open(home) as workspace:
         workspace.publish()
     return home
@@ -114,7 +116,9 @@ MORE_AUDITS = ("regressions", "rejections", "replication", "stale", "views")
         *(("audit", name, "--json") for name in (*AUDITS, *MORE_AUDITS)),
         *(("audit", "roofline", "--gpu", "h200", "--json"), ("audit", "stale", "--days", "1", "--current", "ledger")),
         *(("notes", "softmax"), ("notes", "rmsnorm", "--gpu", "h200", "--json"), ("notes", "sampling")),
-        *(("plan", "r1"), ("plan", "last")),
+        *(("plan", "r1"), ("plan", "last"), ("kernel", "history", KERNEL), ("kernel", "history", KERNEL, "--json")),
+        *(("run", "show", "last", "--log"), ("run", "show", "r20", "--log", "--json"), ("run", "check", "last")),
+        *(("run", "diff", "last", "last-1"), ("run", "diff", "r60", "r61", "--json")),
     ],
     ids=" ".join,
 )
@@ -324,6 +328,8 @@ def test_a_policy_is_read_once_and_again_after_a_change(empty: Path) -> None:
         *(("lesson", "list"), ("work", "list"), ("agent", "list")),
         *(("audit", "why", KERNEL), ("audit", "history", KERNEL), ("audit", "doubts"), ("audit", "replication")),
         *(("audit", "sql", "SELECT 1"), ("notes", "softmax"), ("plan", "last"), ("explain", "COMPILE_ERROR")),
+        *(("kernel", "history", KERNEL), ("run", "show", "last", "--log"), ("run", "check", "last")),
+        ("run", "diff", "last", "last-1"),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
@@ -334,7 +340,7 @@ def test_a_quick_answer_loads_neither_the_models_nor_a_parser(shipped: Path, arg
         "import sys; from forge.__main__ import _answered_quickly, _status_of; "
         f"words = {[*arguments, '--home', str(shipped)][: None if arguments[0] != 'explain' else 2]!r}; "
         "assert _answered_quickly(words) or _status_of(words) == 0; "
-        "print(sorted({'pydantic', 'sqlmodel', 'torch', 'numpy', 'forge.events'} & sys.modules.keys()))"
+        "print(sorted({'pydantic', 'sqlmodel', 'torch', 'numpy', 'forge.events.every'} & sys.modules.keys()))"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
@@ -425,6 +431,6 @@ def test_a_quick_answer_and_a_completion_leave_no_file_behind(empty: Path) -> No
 def test_commands_that_read_no_events_dont_load_their_models(module: str) -> None:
     import subprocess
 
-    script = f"import sys, {module}; print('forge.events' in sys.modules)"
+    script = f"import sys, {module}; print('forge.events.every' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"

@@ -6,7 +6,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from forge.domain.authoring import Draft, Judged, LogEntry, Screen, Setting, Step
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Rejected
 
 METADATA = {"name": "one", "op": "softmax", "language": "cpp"}

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from forge.domain.authoring import Draft, FailedTrial, Screen, Screened, TimedTrial
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.errors import EnvironmentUnfit
 from forge.lab.job import Job
 from forge.lab.screen.screening import screen

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import sha256
 from forge.domain.policy import Policy
 from forge.domain.tensors import DTYPES, TORCH_NAMES

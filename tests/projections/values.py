@@ -1,6 +1,7 @@
 """The nouns that the histories are made of."""
 
-from forge.domain.candidate import REQUIRED_FILES, Candidate, CandidateFile
+from forge.domain.candidate import Candidate, CandidateFile
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import sha256
 from forge.domain.environment import Environment, GpuFacts
 from forge.domain.evidence import Confirmation, GateResult, Interval, Isolation, Speedup, Timing

@@ -18,7 +18,7 @@ from forge.app.tasks import open_run
 from forge.app.tokens import Caller
 from forge.app.work import LastPhase, request_work, withdraw_work
 from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import sha256
 from forge.errors import IdempotencyConflict, NotFound, PhaseOutOfOrder, RequestRefused, UsageError
 from forge.events import Event, RunStarted

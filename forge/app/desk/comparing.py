@@ -12,6 +12,7 @@ from forge.app.desk.withheld import hidden_shapes, without_hidden
 from forge.app.kernels import find_kernel
 from forge.app.plain_events import OfWorkspace
 from forge.app.run_comparison import compare_runs
+from forge.app.run_documents import of_state
 from forge.errors import EnvironmentUnfit, NotFound, UsageError
 
 Data = dict[str, object]
@@ -27,7 +28,7 @@ def compare_kernels(view: View, a: str, b: str) -> Data:
     entries = [find_kernel(view.workspace, name) for name in (a, b)]
     before, after = (view.workspace.find_run(str(entry["run_id"])) for entry in entries)
     hidden = (*hidden_shapes(view.workspace, before), *hidden_shapes(view.workspace, after))
-    told = without_hidden(compare_runs(view.workspace, before, after), hidden)
+    told = without_hidden(compare_runs(OfWorkspace(view.workspace), of_state(before), of_state(after)), hidden)
     assert isinstance(told, dict)
     return {"a": a, "b": b, **told}
 

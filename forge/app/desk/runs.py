@@ -14,7 +14,9 @@ from forge.app.desk.view import View
 from forge.app.desk.withheld import hidden_shapes, without_hidden
 from forge.app.folder_runs import recorded_phases
 from forge.app.phase_answer import phase_answer
-from forge.app.runs import run_summary, task_of
+from forge.app.run_documents import of_state
+from forge.app.run_summary import run_summary
+from forge.app.runs import task_of
 from forge.app.tokens import Caller
 from forge.errors import NotFound
 from forge.events import ProfileCaptured
@@ -107,7 +109,7 @@ def counterexample(view: View, caller: Caller, name: str) -> Data:
     if run.rejection is None:
         raise NotFound(f"run {run.run_id!r} is {run.state}: expected one whose candidate was refused")
     answer = phase_answer(run.rejection.event, workspace=view.workspace)
-    said = run_log(view.workspace, run)
+    said = run_log(view.workspace.home, of_state(run))
     found: Data = {
         "run_id": run.run_id,
         "candidate": answer["candidate"],

@@ -8,7 +8,8 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge.domain.candidate import FILE_LIMIT_BYTES, REQUIRED_FILES
+from forge.domain.candidate import FILE_LIMIT_BYTES
+from forge.domain.candidate_files import REQUIRED_FILES
 
 MOST_REQUEST_BYTES = 8 * FILE_LIMIT_BYTES
 """Size of a request in bytes, at most: five files of the largest size, escaped."""

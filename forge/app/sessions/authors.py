@@ -14,7 +14,7 @@ from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import parse_template
 from forge.domain.authoring import Author, Draft
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Value
 from forge.domain.misfit import misfit
 from forge.errors import UnknownName, UsageError

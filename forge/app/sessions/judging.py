@@ -11,7 +11,8 @@ import orjson
 
 from forge.app import phases
 from forge.app.recorded_evidence import report_of
-from forge.app.runs import abort, finish_phase, next_of
+from forge.app.run_summary import next_of
+from forge.app.runs import abort, finish_phase
 from forge.app.sessions.told import feedback_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged

@@ -9,7 +9,7 @@ from forge.app.sessions.authors import BRIEF, AuthorSource
 from forge.app.sessions.exchange import ModelAnswer
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Ask, Author, BudgetLeft, LogEntry, Step
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest
 from forge.errors import UsageError
 from forge.pipeline.candidate_folder import BadFolder, read_file

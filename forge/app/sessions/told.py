@@ -7,7 +7,7 @@ import orjson
 
 from forge.app.author_log import author_log
 from forge.app.workspace import Workspace
-from forge.domain.candidate import REQUIRED_FILES
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.evidence import WorkloadTiming
 from forge.domain.feedback import Feedback, ShownCounterexample, ShownTiming
 from forge.events import CandidateRejected

@@ -9,7 +9,8 @@ from pydantic import ValidationError
 from forge.authors.search.constants import Tunable, constants_of, with_values
 from forge.authors.search.space import SPACE_FILE, Space, parse_space
 from forge.domain.authoring import Draft, Setting
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest, digest_of, sha256
 from forge.domain.misfit import misfit
 from forge.errors import UsageError

@@ -11,7 +11,8 @@ from typing import Literal
 from pydantic import ValidationError
 
 from forge.domain.authoring import Draft, FailedTrial
-from forge.domain.candidate import REQUIRED_FILES, Metadata
+from forge.domain.candidate import Metadata
+from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.input_kind import InputKind
 from forge.domain.plan import NoPlan
 from forge.domain.verdict import Reason

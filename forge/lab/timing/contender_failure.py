@@ -1,6 +1,6 @@
 """Says that a contender failed while it was timed, so that all is measured again without it."""
 
-from forge.domain.contender import is_contender
+from forge.domain.contender_name import is_contender
 from forge.lab.finding import Failed
 
 

@@ -16,7 +16,7 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from forge.domain.contender import is_contender
+from forge.domain.contender_name import is_contender
 from forge.domain.device import Ceilings, DeviceState
 from forge.errors import EnvironmentUnfit
 from forge.lab.contenders.present import PresentContender

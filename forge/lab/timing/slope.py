@@ -20,7 +20,7 @@ import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from forge.domain.contender import is_contender
+from forge.domain.contender_name import is_contender
 from forge.domain.input_kind import InputKind
 from forge.domain.policy import CONTROL_KIND, Policy
 from forge.domain.verdict import Reason

@@ -9,17 +9,26 @@ import stat
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from pydantic import ValidationError
-
-from forge.domain.digest import Digest, canonical, sha256
+from forge.domain.content import sha256
 from forge.errors import IntegrityError, RunNotFound, StorageFailed
 from forge.ledger.blobs import READ_ONLY, BlobStore
 from forge.ledger.durable import PART_PREFIX, fsync_all, fsync_folder, make_folder, write_whole
 from forge.ledger.failures import storage_errors
-from forge.ledger.runs.manifest import MANIFEST, Manifest, ManifestFile, NotRegular, require_inside, walk
+from forge.ledger.runs.manifest import (
+    MANIFEST,
+    Manifest,
+    ManifestFile,
+    NotRegular,
+    parse_manifest,
+    require_inside,
+    walk,
+)
 from forge.ledger.runs.names import OPEN_PREFIX, is_run_id, require_run_id
+
+if TYPE_CHECKING:
+    from forge.domain.digest import Digest
 
 CANDIDATE = "candidate/"
 """Folder, in a run's directory, of the submitted files; it holds nothing else."""
@@ -42,7 +51,7 @@ class Sealed:
     run_id: str
     path: Path
     manifest: Manifest
-    manifest_sha256: Digest
+    manifest_sha256: "Digest"
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -89,7 +98,7 @@ class RunDirectory:
         make_folder(run.open_path)
         return run
 
-    def write(self, name: str, content: bytes) -> Digest:
+    def write(self, name: str, content: bytes) -> "Digest":
         """Write a file into the open run, whole or not at all; raise if its path leaves the run's folder.
 
         A power cut may lose it until `make_durable` or `seal` has returned.
@@ -117,7 +126,7 @@ class RunDirectory:
         with storage_errors(self.open_path):
             fsync_all(files, {folder for file in files for folder in self._folders_of(file)})
 
-    def holds(self, name: str, digest: Digest) -> bool:
+    def holds(self, name: str, digest: "Digest") -> bool:
         """Return whether the open run has this file with this content."""
         path = self.open_path / name
         with storage_errors(path):
@@ -135,7 +144,7 @@ class RunDirectory:
                 if not is_folder and path.relative_to(self.open_path).as_posix() not in recorded:
                     path.unlink()
 
-    def seal(self, recorded: Mapping[str, Digest] | None = None) -> Sealed:
+    def seal(self, recorded: "Mapping[str, Digest] | None" = None) -> Sealed:
         """Close the run; the manifest is in the directory and in the blob store when this returns.
 
         Raises IntegrityError for a file that isn't regular or differs from what was `recorded`, or if a sealed
@@ -148,7 +157,7 @@ class RunDirectory:
             self._clear_parts()
             manifest = Manifest(run_id=self.run_id, files=tuple(self._files()))
             self._require_recorded(manifest, recorded or {})
-            content = canonical(manifest)
+            content = manifest.content()
             write_whole(self.open_path / MANIFEST, content, mode=READ_ONLY)
             BlobStore(self.root / CAS).put(content)
             self._make_all_durable()
@@ -185,7 +194,7 @@ class RunDirectory:
         if self.open_path.is_symlink() or not self.open_path.is_dir():
             raise RunNotFound(f"no open run {self.run_id!r}: expected the folder {str(self.open_path)!r}")
 
-    def _require_recorded(self, manifest: Manifest, recorded: Mapping[str, Digest]) -> None:
+    def _require_recorded(self, manifest: Manifest, recorded: "Mapping[str, Digest]") -> None:
         problems = sorted(unlike(manifest.files, recorded))
         if problems:
             raise IntegrityError(
@@ -225,7 +234,7 @@ class RunDirectory:
         fsync_all([folder / name for folder, names in walked for name in names], [folder for folder, _ in walked])
 
 
-def unlike(files: Iterable[ManifestFile], recorded: Mapping[str, Digest]) -> Iterator[RunProblem]:
+def unlike(files: Iterable[ManifestFile], recorded: "Mapping[str, Digest]") -> Iterator[RunProblem]:
     """Yield how files differ from the digests in events; the candidate's folder may hold no other files."""
     found = {file.path: file.sha256 for file in files}
     for path, digest in recorded.items():
@@ -238,7 +247,7 @@ def unlike(files: Iterable[ManifestFile], recorded: Mapping[str, Digest]) -> Ite
 
 
 def check(
-    run_dir: Path, manifest_sha256: Digest, *, recorded: Mapping[str, Digest] | None = None
+    run_dir: Path, manifest_sha256: "Digest", *, recorded: "Mapping[str, Digest] | None" = None
 ) -> list[RunProblem]:
     """Return how a sealed directory differs from its manifest, and from the files that events `recorded`.
 
@@ -280,8 +289,8 @@ def _manifest_bytes(run_dir: Path) -> bytes:
 
 def _parse_manifest(run_dir: Path, content: bytes) -> Manifest:
     try:
-        return Manifest.model_validate_json(content)
-    except ValidationError as error:
+        return parse_manifest(content)
+    except ValueError as error:
         raise IntegrityError(f"{MANIFEST} of {str(run_dir)!r} can't be read: {error}") from error
 
 

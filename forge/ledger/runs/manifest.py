@@ -5,22 +5,25 @@ Permission bits don't stop a process that runs as root. The protection is the ma
 
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
 
-from pydantic import Field
+import orjson
 
-from forge.domain.digest import Digest, Value
+from forge.domain.content import canonical_document
 from forge.errors import IntegrityError
 
+FORMAT = "forge.run.v1"
 MANIFEST = "manifest.json"
 """Name of the manifest in a run's directory."""
 PATH_LIMIT = 200
 """Longest path of a file of a run, in characters. Chosen; it is below the 255 bytes that file systems allow for one
 name."""
 
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 _ROLES = (
     ("candidate/", "candidate"),
     ("task.json", "task"),
@@ -34,22 +37,48 @@ _ROLES = (
 """Beginning of a path -> the file's role."""
 
 
-class ManifestFile(Value):
+@dataclass(frozen=True, slots=True)
+class ManifestFile:
     """One file of a run."""
 
     path: str
     """Relative to the run directory, with `/`."""
-    size_bytes: Annotated[int, Field(ge=0)]
-    sha256: Digest
+    size_bytes: int
+    sha256: str
     role: str
 
 
-class Manifest(Value):
+@dataclass(frozen=True, slots=True)
+class Manifest:
     """The files of a run without the manifest, in the order of their paths' bytes."""
 
-    format: Literal["forge.run.v1"] = "forge.run.v1"
     run_id: str
     files: tuple[ManifestFile, ...]
+
+    def content(self) -> bytes:
+        """Return the manifest's bytes, as they are stored."""
+        return canonical_document({"format": FORMAT, **asdict(self)})
+
+
+def parse_manifest(untrusted_content: bytes) -> Manifest:
+    """Return the manifest with exactly these bytes; raise ValueError for any others."""
+    try:
+        document = orjson.loads(untrusted_content)
+        files = tuple(ManifestFile(**one) for one in document["files"])
+        found = Manifest(document["run_id"], files)
+        sound = isinstance(found.run_id, str) and all(map(_is_sound, files)) and found.content() == untrusted_content
+    except (KeyError, TypeError) as error:
+        raise ValueError(f"expected a manifest of the format {FORMAT} ({error})") from error
+    if not sound:
+        raise ValueError(f"expected the canonical bytes of a manifest of the format {FORMAT}")
+    return found
+
+
+def _is_sound(file: ManifestFile) -> bool:
+    """Return whether all fields have their types, the digest its form, and the size isn't below zero."""
+    texts = (file.path, file.sha256, file.role)
+    sized = type(file.size_bytes) is int and file.size_bytes >= 0
+    return sized and all(isinstance(text, str) for text in texts) and _DIGEST.fullmatch(file.sha256) is not None
 
 
 def role_of(path: str) -> str:
@@ -68,7 +97,8 @@ def require_inside(name: str) -> str:
     return name
 
 
-class NotRegular(Value):
+@dataclass(frozen=True, slots=True)
+class NotRegular:
     """A link, device, pipe or socket, whose content isn't in the directory; or a name that isn't text."""
 
     path: str
