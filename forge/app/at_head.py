@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER
+from forge.app.brief_path import brief_path
+from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.keys_place import keys_folder
 from forge.app.next_command import next_command
 from forge.app.policy_stamp import was_read
@@ -22,11 +23,14 @@ from forge.app.quick_run import chosen_run, report_of
 from forge.app.run_documents import OF_A_RUN, RunDocuments, newest_of
 from forge.app.untouched import connect_untouched
 from forge.errors import ForgeError
+from forge.ledger.blobs import BlobStore
 from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
 from forge.ledger.opening import TAIL_ROWS, check_connected
 from forge.ledger.plain_rows import PlainEvent, plain_event, plain_events
+from forge.ledger.runs.names import CAS
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.statements import LAST_CHARACTER, SELECT_HEAD, SELECT_STREAMS
+from forge.ledger.tree import StoredTree
 from forge.projections.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
 
 Data = dict[str, object]
@@ -114,6 +118,14 @@ class AtHead:
         """Return the event at a place; raise LedgerCorrupt, or KeyError if a model must read it."""
         return plain_event(self._ledger, self._ledger_path, seq)
 
+    def rows(self, query: str, values: tuple[object, ...]) -> list[Any]:
+        """Return what a query of the ledger finds."""
+        return self._ledger.execute(query, values).fetchall()
+
+    def tree(self) -> contextlib.nullcontext[StoredTree]:
+        """Open the Merkle tree over all events."""
+        return contextlib.nullcontext(StoredTree(self._ledger, self.head_seq))
+
     def has_type(self, *types: str) -> bool:
         """Return whether there is an event of one of these types."""
         return any(self._ledger.execute(HAS_TYPE, (name,)).fetchone() for name in types)
@@ -166,6 +178,15 @@ class AtHead:
             return None
         found = dict(self._ledger.execute(PLANNED, (run["run_id"],)))
         return self.event(found["PlanAccepted"]).event if len(found) == len(PREPARED) else None
+
+    def brief(self, name: str) -> tuple[str, str]:
+        """Return the path and the text of a run's brief; raise KeyError if the whole command must answer."""
+        run = self.run_documents(name)
+        rendered = run.newest["PromptRendered"].event["rendered_sha256"]
+        if "PlanAccepted" not in run.newest:
+            raise KeyError("PlanAccepted")
+        path = brief_path(self.home / RUNS_FOLDER, run.run_id)
+        return str(path), BlobStore(self.home / RUNS_FOLDER / CAS).get(rendered).decode()
 
     def kernels(self) -> list[Data]:
         """Return the registry's entries, as published."""

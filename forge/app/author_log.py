@@ -10,6 +10,7 @@ from forge.app.quick_run import REPORTS, run_folder
 from forge.app.run_documents import JUDGEMENTS, RunDocuments, of_state
 from forge.ledger.blobs import BlobStore
 from forge.ledger.plain_rows import Document
+from forge.ledger.runs.names import CAS
 
 if TYPE_CHECKING:
     from forge.app.workspace import Workspace
@@ -42,7 +43,7 @@ def run_log(home: Path, run: RunDocuments) -> Data:
 
 def _said(home: Path, type_name: str, event: Document, run: RunDocuments) -> Data:
     """Return what the report of a judgement holds for the candidate's author."""
-    blobs = BlobStore(home / RUNS_FOLDER / "cas")
+    blobs = BlobStore(home / RUNS_FOLDER / CAS)
     copy = run_folder(home, run.run_id) / REPORTS[type_name]
     path = copy if copy.is_file() else blobs.path(event["report_sha256"])
     report = orjson.loads(blobs.get(event["report_sha256"]))

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import orjson
 
+from forge.app.brief_path import PROMPT_FILE, brief_copy, brief_path
 from forge.app.lesson import accepted_lessons
 from forge.app.runs import require_state, task_of
 from forge.app.workspace import Workspace
 from forge.events import PlanAccepted
 from forge.ledger.durable import make_folder, write_durably
-from forge.ledger.runs.directory import BRIEFS, OPEN_FILE, RunDirectory
+from forge.ledger.runs.directory import OPEN_FILE
 from forge.pipeline import plan, prompt
 from forge.pipeline.budget import DEFAULT_TOKENS
 from forge.pipeline.outcome import Outcome
@@ -22,14 +23,11 @@ from forge.projections.experiments import best_kernel, earlier_experiments
 from forge.projections.run_lookup import experiments
 from forge.projections.runs import RunState
 
-PROMPT_FILE = "agent_prompt.md"
-
 
 def prepare(workspace: Workspace, run: RunState) -> Path:
     """Plan a run and render its prompt unless that is done; return the path of the prompt's copy."""
     if run.plan is not None and run.prompt is not None:
-        copy = _copy_path(workspace, run.run_id)
-        return copy if copy.is_file() else RunDirectory(workspace.runs_root, run.run_id).path / PROMPT_FILE
+        return brief_path(workspace.runs_root, run.run_id)
     require_state(run, "planned", phase="plan")
     if run.plan is None:
         accepted, skills = _plan(workspace, run)
@@ -63,14 +61,10 @@ def _render(workspace: Workspace, run: RunState, accepted: PlanAccepted, skills:
     """Render the brief of a plan, and store it."""
     rendered = _rendered(workspace, run, accepted, skills, budget_tokens=DEFAULT_TOKENS)
     workspace.record(rendered, run_id=run.run_id, key=f"prompt:{run.run_id}")
-    copy = _copy_path(workspace, run.run_id)
+    copy = brief_copy(workspace.runs_root, run.run_id)
     make_folder(copy.parent)
     write_durably(copy, rendered.files[PROMPT_FILE], mode=OPEN_FILE)
     return copy
-
-
-def _copy_path(workspace: Workspace, run_id: str) -> Path:
-    return workspace.runs_root / BRIEFS / f"{run_id}.md"
 
 
 def _rendered(

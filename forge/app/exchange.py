@@ -1,14 +1,10 @@
 """Moves bundles between machines: an export ends at a signed checkpoint, an import is only evidence."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-import orjson
-
 from forge.app.decisions import NOT_RECORDED
 from forge.app.workspace import SIGNER, Workspace
-from forge.ledger.statements import SELECT_FOREIGN_OF_TYPE
 from forge.ledger.transfer.export import Progress
 from forge.ledger.transfer.export import export as write
 from forge.ledger.transfer.import_bundle import imports
@@ -74,63 +70,3 @@ def _trusted_from(known: bool, *, given: bool) -> Literal["--key", "an earlier i
     if given:
         return "--key"
     return "an earlier import" if known else "the bundle itself"
-
-
-def imported(workspace: Workspace) -> list[Data]:
-    """Return each imported ledger with its promotions, which are evidence and no kernels of this workspace."""
-    return [
-        {
-            "ledger_id": one.foreign_ledger_id,
-            "origin": one.origin,
-            "size": one.size,
-            "root": one.root_hash,
-            "key": one.verifier_key,
-            "promotions": _promotions(workspace, one.foreign_ledger_id),
-        }
-        for one in imports(workspace.ledger).values()
-    ]
-
-
-def _promotions(workspace: Workspace, ledger_id: str) -> list[Data]:
-    ended = _ended(workspace, ledger_id)
-    invalid = {
-        payload.get("benchmark_seq") for _, _, payload in _foreign(workspace, ledger_id, "BenchmarkInvalidated")
-    }
-    return [
-        {
-            "seq": seq,
-            "recorded_at": recorded_at,
-            "kernel_id": str(payload.get("kernel_id")),
-            "candidate": payload.get("candidate"),
-            "status": _status(
-                ended.get(payload.get("kernel_id")), is_invalid=payload.get("benchmark_seq") in invalid
-            ),
-        }
-        for seq, recorded_at, payload in _foreign(workspace, ledger_id, "KernelPromoted")
-    ]
-
-
-def _ended(workspace: Workspace, ledger_id: str) -> Mapping[object, str]:
-    """Return kernel -> what became of it there, the gravest last."""
-    ended: dict[object, str] = {}
-    for kind, state in (
-        ("KernelDeprecated", "deprecated"),
-        ("ReplicationRecorded", "not_replicated"),
-        ("KernelRevoked", "revoked"),
-    ):
-        for _, _, payload in _foreign(workspace, ledger_id, kind):
-            if payload.get("outcome", "contradicted") == "contradicted":
-                ended[payload.get("kernel_id")] = state
-    return ended
-
-
-def _status(ended: str | None, *, is_invalid: bool) -> str:
-    """Return a kernel's status there; a revocation is graver than a withdrawn benchmark."""
-    return "evidence_invalid" if is_invalid and ended != "revoked" else ended or "promoted"
-
-
-def _foreign(workspace: Workspace, ledger_id: str, kind: str) -> list[tuple[int, str, Data]]:
-    """Return place, time and payload of another ledger's events of one type, which a newer Forge may have written."""
-    with workspace.ledger.snapshot() as connection:
-        rows = connection.execute(SELECT_FOREIGN_OF_TYPE, (ledger_id, kind)).fetchall()
-    return [(seq, recorded_at, orjson.loads(payload)) for seq, recorded_at, payload in rows]

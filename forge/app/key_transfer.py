@@ -1,30 +1,19 @@
-"""Shows the signing key of a workspace, exports it to another machine, and imports it."""
+"""Exports the signing key of a workspace to another machine, and imports it."""
 
 from pathlib import Path
 
+from forge.app.plain_events import OfWorkspace
+from forge.app.signing_key import shown_key
 from forge.app.user_paths import read_regular, resolved
 from forge.app.workspace import Workspace
 from forge.errors import UsageError
 from forge.ledger.durable import write_durably
-from forge.ledger.signatures.checkpoints import signing_state
 from forge.ledger.signatures.handover import hand_over, take_over
 from forge.ledger.signatures.keyring import PRIVATE
 
 Data = dict[str, object]
 FILE_LIMIT_BYTES = 1 << 20
 """Largest key file that is read, in bytes. Chosen; the limit keeps a wrong file out of memory."""
-
-
-def show(workspace: Workspace) -> Data:
-    """Return the key in force, whether its private key is here, and the adoptions that no key vouches for."""
-    state, last = signing_state(workspace.ledger), workspace.keyring.last
-    return {
-        "key": state.verifier,
-        "private_key_here": state.public is not None and workspace.keyring.has(state.public),
-        "private_keys": str(workspace.keyring.folder),
-        "signed_size": last.size if last else None,
-        "unvouched_adoptions": list(state.unvouched),
-    }
 
 
 def export(workspace: Workspace, target: Path, passphrase: str, *, keep: bool) -> Data:
@@ -48,7 +37,7 @@ def take_in(workspace: Workspace, source: Path, passphrase: str) -> Data:
     last = take_over(workspace.ledger, workspace.keyring, content, passphrase)
     workspace.sign_decisions()
     workspace.publish()
-    return show(workspace) | {"signed_before": last.size if last else None}
+    return shown_key(OfWorkspace(workspace)) | {"signed_before": last.size if last else None}
 
 
 def read_key_file(source: Path) -> bytes:

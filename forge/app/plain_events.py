@@ -1,12 +1,14 @@
 """Defines what an answer reads that needs tables, a few events as documents, and no models."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from forge.app.as_document import plain
 from forge.app.tables import HasTables, Tables
 from forge.ledger.plain_rows import PlainEvent
+from forge.ledger.tree import StoredTree
 
 if TYPE_CHECKING:
     from forge.app.workspace import Workspace
@@ -31,6 +33,18 @@ class HasEvents(HasTables, Protocol):
 
     def event(self, seq: int) -> PlainEvent:
         """Return the event at a place."""
+        ...
+
+    def rows(self, query: str, values: tuple[object, ...]) -> list[Any]:
+        """Return what a query of the ledger finds."""
+        ...
+
+
+class HasTree(HasEvents, Protocol):
+    """The same, with the Merkle tree over all events."""
+
+    def tree(self) -> AbstractContextManager[StoredTree]:
+        """Open the tree."""
         ...
 
 
@@ -62,3 +76,12 @@ class OfWorkspace:
     def event(self, seq: int) -> PlainEvent:
         """Return the event at a place."""
         return plain(next(self._workspace.ledger.read(after_seq=seq - 1, limit=1)))
+
+    def rows(self, query: str, values: tuple[object, ...]) -> list[Any]:
+        """Return what a query of the ledger finds."""
+        with self._workspace.ledger.snapshot() as connection:
+            return connection.execute(query, values).fetchall()
+
+    def tree(self) -> AbstractContextManager[StoredTree]:
+        """Open the tree."""
+        return self._workspace.ledger.tree()

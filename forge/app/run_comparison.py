@@ -11,6 +11,7 @@ from forge.domain.candidate_files import REQUIRED_FILES
 from forge.errors import IntegrityError
 from forge.ledger.blobs import BlobStore
 from forge.ledger.plain_rows import Document
+from forge.ledger.runs.names import CAS
 
 Data = dict[str, object]
 COMPARED_LINES = 2000
@@ -22,7 +23,7 @@ SHOWN_FIELDS = ("run_id", "task_id", "state", "simulated", "candidate", "author"
 
 def compare_runs(home: HasEvents, before: RunDocuments, after: RunDocuments) -> Data:
     """Return what differs between two runs, the first as `a` and the second as `b`."""
-    blobs = BlobStore(home.home / RUNS_FOLDER / "cas")
+    blobs = BlobStore(home.home / RUNS_FOLDER / CAS)
     return {
         "runs": [{name: run.summary[name] for name in SHOWN_FIELDS} for run in (before, after)],
         "same_task": before.task_id == after.task_id,

@@ -8,6 +8,10 @@ import stat
 from pathlib import Path
 
 from forge.errors import UsageError
+from forge.ledger.durable import write_durably
+
+PUBLIC = 0o644
+"""Mode of a written note or proof: every user may read it."""
 
 
 def resolved(path: Path) -> Path:
@@ -37,3 +41,11 @@ def make_parent(target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"can't make the folder {str(target.parent)!r} ({error.strerror}): name another") from error
+
+
+def write_public(target: Path, text: str) -> None:
+    """Write a file that every user may read, with its folder; raise UsageError if the name is a folder's."""
+    if target.is_dir():
+        raise UsageError(f"can't write {str(target)!r}: it is a folder, expected a file's name")
+    make_parent(target)
+    write_durably(resolved(target), text.encode(), mode=PUBLIC)

@@ -16,9 +16,15 @@ GENERAL = ("--help",)
 Table = dict[str, Any]  # Any: a JSON document that is written from the code
 
 
+def completion_table() -> Table:
+    """Return all commands with their options and arguments, and the values that are known without a workspace."""
+    table: Table = json.loads(TABLE.read_bytes())
+    return table
+
+
 def completed(words: Sequence[str]) -> list[str]:
     """Return what the last of the words may become; nothing where a path is expected."""
-    table: Table = json.loads(TABLE.read_bytes())
+    table = completion_table()
     before, current = list(words[:-1]), words[-1] if words else ""
     return sorted({one for one in _candidates(table, before, current) if one.startswith(current)})
 

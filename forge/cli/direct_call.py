@@ -74,9 +74,17 @@ def _command(arguments: Sequence[str]) -> tuple[Command, Sequence[str]]:
     if name not in NOUNS:
         command: Command = getattr(module, name.replace("-", "_"))
         return command, rest
-    for one in module.app.registered_commands:
-        if one.callback is not None and rest[:1] == [one.name or one.callback.__name__.replace("_", "-")]:
-            return one.callback, rest[1:]
+    return _in_group(module.app, rest)
+
+
+def _in_group(app: typer.Typer, words: Sequence[str]) -> tuple[Command, Sequence[str]]:
+    """Return the function that the first words name in a group, or in a group inside it, and the other words."""
+    for one in app.registered_commands:
+        if one.callback is not None and words[:1] == [one.name or one.callback.__name__.replace("_", "-")]:
+            return one.callback, words[1:]
+    for group in app.registered_groups:
+        if words[:1] == [group.name] and group.typer_instance is not None:
+            return _in_group(group.typer_instance, words[1:])
     raise NotPlain
 
 

@@ -11,7 +11,7 @@ from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.document import show_facts
 from forge.cli.group import CommandGroup
 from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
-from forge.cli.opening import open_workspace
+from forge.cli.opening import ask_at_head, open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.signed import say_unvouched
@@ -228,11 +228,17 @@ def prove(
 
     Example: forge ledger prove cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
-    from forge.app import signing
+    from forge.app.home import REGISTRY_FOLDER, find_home
+    from forge.app.promotion_proof import prove_promotion
 
-    with open_workspace(home) as workspace:
-        proved: dict[str, Any] = signing.prove_promotion(workspace, kernel_id, out=out)
-        published = workspace.registry_root
+    found = ask_at_head(home, lambda head: prove_promotion(head, kernel_id, out=out))
+    if found is None:
+        from forge.app.signing import prove_with_checkpoint
+
+        with open_workspace(home) as workspace:
+            found = prove_with_checkpoint(workspace, kernel_id, out=out)
+    proved: dict[str, Any] = found  # Any: a JSON document
+    published = find_home(home) / REGISTRY_FOLDER
     artifact, key = published / "kernels" / kernel_id / "kernel.py", published / "ledger.vkey"
     show_facts(proved, "Proof", as_json=as_json)
     say_unvouched(proved["unvouched_adoptions"])

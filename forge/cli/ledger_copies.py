@@ -8,7 +8,7 @@ import typer
 
 from forge.cli.confirming import DryRun, say_dry_run
 from forge.cli.document import show_facts
-from forge.cli.opening import open_workspace, told
+from forge.cli.opening import ask_events, open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.progress import reporting
@@ -164,10 +164,9 @@ def imported(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge ledger imported
     """
-    from forge.app import exchange
+    from forge.app.imported_ledgers import imported as listed
 
-    with open_workspace(home) as workspace:
-        ledgers: list[dict[str, Any]] = exchange.imported(workspace)  # Any: JSON
+    ledgers: list[dict[str, Any]] = ask_events(home, listed)  # Any: JSON
     if as_json:
         emit_json(ledgers)
         return

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from forge.cli.opening import open_workspace
+from forge.cli.opening import ask_events, open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.signed import say_unvouched
@@ -27,11 +27,9 @@ def show(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge ledger key show
     """
-    from forge.app import key_transfer
+    from forge.app.signing_key import shown_key
 
-    with open_workspace(home) as workspace:
-        found = key_transfer.show(workspace)
-    _show(found, as_json=as_json)
+    _show(ask_events(home, shown_key), as_json=as_json)
 
 
 @app.command()

@@ -97,19 +97,24 @@ def prompt(
 
     Example: forge prompt last --budget-tokens 8000 > brief.md
     """
-    from forge.app.briefs import brief, brief_within, prepare
-
-    with open_workspace(home) as workspace:
-        state = workspace.find_run(run)
-        path: str | None = str(prepare(workspace, state))
-        if budget_tokens is None:
-            text = brief(workspace, state)
-        else:
-            text, path = brief_within(workspace, state, budget_tokens=budget_tokens), None
+    found = None if budget_tokens else ask_at_head(home, lambda head: head.brief(run))
+    path, text = _rendered(run, home, budget_tokens) if found is None else found
     if as_json:
         emit_json({"prompt_path": path, "prompt": text})
     else:
         emit_text(text)
+
+
+def _rendered(run: str, home: Path | None, budget_tokens: int | None) -> tuple[str | None, str]:
+    """Return the path and the text of a run's brief; plan the run and render the brief first if that isn't done."""
+    from forge.app.briefs import brief, brief_within, prepare
+
+    with open_workspace(home) as workspace:
+        state = workspace.find_run(run)
+        path = str(prepare(workspace, state))
+        if budget_tokens is None:
+            return path, brief(workspace, state)
+        return None, brief_within(workspace, state, budget_tokens=budget_tokens)
 
 
 def submit(run: Run, directory: Folder, author: Author = None, home: Home = None, as_json: Json = False) -> None:

@@ -61,11 +61,10 @@ def _runs(found: "AtHead", given: Given, _: str | None) -> bool:
 
 
 def _tasks(found: "AtHead", given: Given, _: str | None) -> bool:
-    if JSON in given:  # a document has every field in the model's order
-        return False
     from forge.cli.lists import show_tasks
 
-    show_tasks(found.tasks(), _asked(given), op=given.get("--op"), gpu=given.get("--gpu"))
+    tasks = found.whole_tasks() if JSON in given else found.tasks()
+    show_tasks(tasks, _asked(given), op=given.get("--op"), gpu=given.get("--gpu"))
     return True
 
 

@@ -1,7 +1,7 @@
 """Answers a plain `forge lookup` without the parser, the catalogue and the ledger's code, which take half a second.
 
-Only a question that a published kernel answers is answered here. All others, and all mistakes, are left to the whole
-command, which says what is wrong.
+Only a question about an operation, axes, a type and a GPU that are known here is answered. All others, and all
+mistakes, are left to the whole command, which says what is wrong.
 """
 
 from collections.abc import Sequence
@@ -12,6 +12,12 @@ VALUES = ("--op", "--gpu", "--dtype", "--shape", "--home")
 MOST_DIGITS = 18
 """Number of digits of a size, at most: int() refuses 5000, and no size has 18."""
 JSON = "--json"
+FLAGS = (JSON, "--nearest", "--deprecated", "--replicated", "--resident")
+"""Options without a value that a plain question may have."""
+REFUSED = 1
+"""Exit status where no kernel answers."""
+LARGEST_SIZE = 2**31
+"""Largest size of an axis, as `parse_shape` takes it."""
 PROCESSOR, PROCESSOR_ARCH = "cpu", "host"
 """Slot of a processor in the registry, and its architecture in the catalogue."""
 
@@ -37,6 +43,11 @@ def quick_lookup(arguments: Sequence[str]) -> bool:
         from forge.cli.lookup_tables import show_lookup
 
         show_lookup(document)
+    if document["match"] == "none":
+        from forge.cli.suggest import suggest
+
+        suggest("try", "forge kernel list")
+        raise SystemExit(REFUSED)
     return True
 
 
@@ -46,7 +57,7 @@ def _parsed(arguments: Sequence[str]) -> dict[str, str] | None:
     rest = list(arguments)
     while rest:
         option, given, value = rest.pop(0).partition("=")
-        if option == JSON and not given:
+        if option in FLAGS and not given:
             value = option
         elif option not in VALUES:
             return None
@@ -54,7 +65,7 @@ def _parsed(arguments: Sequence[str]) -> dict[str, str] | None:
             if not rest:
                 return None
             value = rest.pop(0)
-        if option in asked or not value or value.startswith("-") != (option == JSON):
+        if option in asked or not value or value.startswith("-") != (option in FLAGS):
             return None
         asked[option] = value
     return asked if {*VALUES} - {"--home"} <= asked.keys() else None
@@ -73,10 +84,10 @@ def _sizes(shape: str) -> dict[str, int] | None:
 
 
 def _answered(asked: dict[str, str]) -> dict[str, object] | None:
-    """Return the answer of the published registry; None if no kernel answers or a decision isn't published yet."""
+    """Return the answer of the published registry; None if a name isn't known or a decision isn't published yet."""
     from forge.app.home import REGISTRY_FOLDER, find_home
     from forge.app.lookup_document import lookup_document
-    from forge.lookup import Registry
+    from forge.lookup import Policy, Registry
 
     sizes = _sizes(asked["--shape"])
     if sizes is None:
@@ -86,8 +97,26 @@ def _answered(asked: dict[str, str]) -> dict[str, object] | None:
     arch = PROCESSOR_ARCH if gpu == PROCESSOR else registry.gpus.get(gpu)
     if arch is None or registry.health().stale:
         return None
-    found = registry.lookup(op=asked["--op"], gpu=gpu, dtype=asked["--dtype"], shape=sizes)
-    if found.kernel is None:
+    policy = Policy(
+        shape="nearest" if "--nearest" in asked else "between",
+        deprecated="--deprecated" in asked,
+        evidence="replicated" if "--replicated" in asked else "provisional",
+        regime="resident" if "--resident" in asked else "cold",
+    )
+    slot = {"op": asked["--op"], "gpu": gpu, "dtype": asked["--dtype"]}
+    found = registry.lookup(**slot, shape=sizes, policy=policy.of_architecture(arch))
+    if found.kernel is not None:
+        found.kernel.read_source()  # raises BlobCorrupt if it isn't what was promoted
+    elif not _is_known(slot, sizes):
         return None
-    found.kernel.read_source()  # raises BlobCorrupt if it isn't what was promoted
     return lookup_document(registry, found, arch=arch, ran_on_gpu=None if gpu == PROCESSOR else True)
+
+
+def _is_known(slot: dict[str, str], sizes: dict[str, int]) -> bool:
+    """Return whether the catalogue has the operation with exactly these axes, and the element type."""
+    from forge.cli.completing import completion_table
+
+    table = completion_table()
+    sizes_are_sound = all(1 <= size <= LARGEST_SIZE for size in sizes.values())
+    known = sizes.keys() == set(table["axes"].get(slot["op"], ())) and slot["dtype"] in table["values"]["dtype"]
+    return known and sizes_are_sound

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from forge.cli.options import Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.skill_tables import show_found, show_skills
 from forge.cli.skill_tables import show_skill as show_document
-from forge.cli.skill_tables import show_skills
 
 if TYPE_CHECKING:
     from forge.pipeline.skills import Skill
@@ -60,18 +59,13 @@ def search_skills(
     """
     from forge.languages import find_language
     from forge.pipeline.skill_package import every_skill
-    from forge.pipeline.skill_search import NO_EVIDENCE, search, words_of
+    from forge.pipeline.skill_ranking import words_of
+    from forge.pipeline.skill_search import search
 
     wanted = {find_language(language).name, "any"} if language is not None else None
     skills = every_skill(packages)
     hits = search([one for one in skills if wanted is None or wanted & set(one.front.language)], words_of(query))
-    if as_json:
-        emit_json([{**described_skill(hit.skill), "score": hit.score, "matched": list(hit.matched)} for hit in hits])
-        return
-    rows = [(hit.skill.id, hit.shown_score, ", ".join(hit.matched), hit.skill.front.summary) for hit in hits]
-    emit_table("Skills", ("skill", "score", "matches", "what it is about"), rows)
-    if any(hit.shown_score == NO_EVIDENCE for hit in hits):
-        say(f"{NO_EVIDENCE}: most skills have these words, so they rank none first; ask with rarer words")
+    show_found([(described_skill(hit.skill), hit.ranked) for hit in hits], as_json=as_json)
 
 
 def described_skill(skill: "Skill") -> dict[str, object]:

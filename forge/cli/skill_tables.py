@@ -1,9 +1,12 @@
 """Prints skills: all of them as a table, or the text of one."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from forge.cli.output import emit_json, emit_table, emit_text
+from forge.cli.output import emit_json, emit_table, emit_text, say
+
+if TYPE_CHECKING:
+    from forge.pipeline.skill_ranking import Ranked
 
 Document = dict[str, Any]  # Any: a JSON document
 
@@ -23,3 +26,16 @@ def show_skill(document: Document, text: str, *, as_json: bool) -> None:
         emit_json({**document, "text": text})
     else:
         emit_text(text)
+
+
+def show_found(found: "Sequence[tuple[Document, Ranked]]", *, as_json: bool) -> None:
+    """Print the skills that were found, best first, with their ranks."""
+    from forge.pipeline.skill_ranking import NO_EVIDENCE
+
+    if as_json:
+        emit_json([{**one, "score": rank.score, "matched": list(rank.matched)} for one, rank in found])
+        return
+    rows = [(one["id"], rank.shown_score, ", ".join(rank.matched), one["summary"]) for one, rank in found]
+    emit_table("Skills", ("skill", "score", "matches", "what it is about"), rows)
+    if any(rank.shown_score == NO_EVIDENCE for _, rank in found):
+        say(f"{NO_EVIDENCE}: most skills have these words, so they rank none first; ask with rarer words")

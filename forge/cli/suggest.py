@@ -32,15 +32,11 @@ def _home_among(arguments: Sequence[str]) -> str | None:
 
 def _takes_home(command: str) -> bool:
     """Return True if the text is exactly one command of Forge that has the option `--home`."""
-    from forge.cli import command_tree
+    from forge.cli.completing import completion_table
 
     words = command.split()
     if words[0] != "forge" or {"--help", "init"} & set(words) or any(one in command for one in ";,("):
         return False
-    found = command_tree()
-    for word in words[1:]:
-        below = getattr(found, "commands", {})
-        if word not in below:
-            break
-        found = below[word]
-    return any(option.name == "home" for option in found.params)
+    commands = completion_table()["commands"]
+    named = (commands.get(" ".join(words[1:end])) for end in range(2, len(words) + 1))
+    return any("--home" in found["options"] for found in named if found is not None)

@@ -19,7 +19,8 @@ from forge.pipeline.called_names import called_names
 from forge.pipeline.lesson import AMENDED, amended, content_of
 from forge.pipeline.libraries import read_libraries
 from forge.pipeline.outcome import Outcome
-from forge.pipeline.skill_search import Concept, Hit, search
+from forge.pipeline.skill_ranking import Concept
+from forge.pipeline.skill_search import Hit, search
 from forge.pipeline.skills import Category, Skill
 from forge.pipeline.task_facts import Bottleneck, bottleneck, triage
 
@@ -172,4 +173,4 @@ def _names(hit: Hit, guides: frozenset[str]) -> bool:
 def _why(hit: Hit) -> str:
     role = {"operation": "guide to the operation", "playbook": "playbook of the language"}
     said = role.get(hit.skill.front.category, hit.skill.front.category)
-    return f"{said}: matches {'; '.join(hit.matched)} (BM25 {hit.shown_score})"
+    return f"{said}: matches {'; '.join(hit.matched)} (BM25 {hit.ranked.shown_score})"

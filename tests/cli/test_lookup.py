@@ -120,6 +120,8 @@ def test_a_plain_question_gets_the_whole_commands_answer(home, form, monkeypatch
     ("changed", "status"),
     [
         (("--gpu", "h100"), 1),
+        (("--shape", "batch=17,hidden_size=4097"), 1),
+        (("--dtype", "bf16"), 1),
         (("--gpu", "h201"), 2),
         (("--op", "rmsnrm"), 2),
         (("--dtype", "fp31"), 2),
@@ -130,11 +132,16 @@ def test_a_plain_question_gets_the_whole_commands_answer(home, form, monkeypatch
     ],
     ids=str,
 )
-def test_what_no_kernel_answers_is_answered_by_the_whole_command(home, changed, status):
+def test_what_no_kernel_answers_is_answered_as_by_the_whole_command(home, changed, status):
     asked = dict(zip(slot()[1::2], slot()[2::2], strict=True)) | dict([changed])
     answer = ask("lookup", *(part for pair in asked.items() for part in pair), "--home", home)
     assert answer.status == status
     assert "try: forge" in answer.err
+    if status == 1:
+        whole = ask(
+            "lookup", *(part for pair in asked.items() for part in pair), "--home", home, "--max-octaves", "9"
+        )
+        assert (answer.out, answer.err) == (whole.out, whole.err)
 
 
 def test_a_kernel_whose_file_was_changed_is_refused_by_a_plain_question_too(home, tmp_path):

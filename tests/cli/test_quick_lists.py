@@ -67,7 +67,12 @@ def whole(home: Path, *arguments: str) -> str:
     "arguments",
     [
         *(("run", "list"), ("run", "list", "--json"), ("run", "list", "--state=promoted", "--sort", "-run")),
-        *(("task", "list"), ("task", "list", "--op", "softmax"), ("kernel", "list", "--sort", "-speedup")),
+        *(
+            ("task", "list"),
+            ("task", "list", "--op", "softmax"),
+            ("task", "list", "--json"),
+            ("kernel", "list", "--sort", "-speedup"),
+        ),
         *(("kernel", "list", "--json", "--limit", "3"), ("kernel", "list", "--status", "active", "--gpu", "h200")),
         *(("run", "list", "--task", "triton_softmax", "--limit=2"), ("ledger", "log", "--last", "20")),
         *(("ledger", "log"), ("run", "show", "r1"), ("run", "show", "last", "--json")),
@@ -119,6 +124,7 @@ MORE_AUDITS = ("regressions", "rejections", "replication", "stale", "views")
         *(("plan", "r1"), ("plan", "last"), ("kernel", "history", KERNEL), ("kernel", "history", KERNEL, "--json")),
         *(("run", "show", "last", "--log"), ("run", "show", "r20", "--log", "--json"), ("run", "check", "last")),
         *(("run", "diff", "last", "last-1"), ("run", "diff", "r60", "r61", "--json")),
+        *(("prompt", "last"), ("prompt", "r3", "--json"), ("ledger", "imported"), ("ledger", "key", "show")),
     ],
     ids=" ".join,
 )
@@ -321,6 +327,9 @@ def test_a_policy_is_read_once_and_again_after_a_change(empty: Path) -> None:
     assert quick(empty, "run", "list") is None
 
 
+WITHOUT_HOME = ("explain", "skill")
+
+
 @pytest.mark.parametrize(
     "arguments",
     [
@@ -329,16 +338,23 @@ def test_a_policy_is_read_once_and_again_after_a_change(empty: Path) -> None:
         *(("audit", "why", KERNEL), ("audit", "history", KERNEL), ("audit", "doubts"), ("audit", "replication")),
         *(("audit", "sql", "SELECT 1"), ("notes", "softmax"), ("plan", "last"), ("explain", "COMPILE_ERROR")),
         *(("kernel", "history", KERNEL), ("run", "show", "last", "--log"), ("run", "check", "last")),
-        ("run", "diff", "last", "last-1"),
+        *(("run", "diff", "last", "last-1"), ("prompt", "last"), ("ledger", "imported"), ("ledger", "key", "show")),
+        *(
+            ("task", "list", "--json"),
+            ("ledger", "prove", KERNEL, "--out", "{home}/proof"),
+            ("skill", "search", "row"),
+        ),
     ],
     ids=lambda arguments: " ".join(arguments[:2]),
 )
 def test_a_quick_answer_loads_neither_the_models_nor_a_parser(shipped: Path, arguments: Sequence[str]) -> None:
     import subprocess
 
+    words = [word.format(home=shipped) for word in arguments]
+    words += ["--home", str(shipped)] if arguments[0] not in WITHOUT_HOME else []
     script = (
         "import sys; from forge.__main__ import _answered_quickly, _status_of; "
-        f"words = {[*arguments, '--home', str(shipped)][: None if arguments[0] != 'explain' else 2]!r}; "
+        f"words = {words!r}; "
         "assert _answered_quickly(words) or _status_of(words) == 0; "
         "print(sorted({'pydantic', 'sqlmodel', 'torch', 'numpy', 'forge.events.every'} & sys.modules.keys()))"
     )
@@ -346,7 +362,19 @@ def test_a_quick_answer_loads_neither_the_models_nor_a_parser(shipped: Path, arg
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-SKILLS = [("list",), ("list", "--json"), *(("show", one.id) for one in embedded_skills())]
+SEARCHES = [
+    ("row reduction",),
+    ("softmax", "--json"),
+    ("row", "--language", "triton"),
+    ("kernel", "--json"),
+    ("zzz",),
+]
+SKILLS = [
+    ("list",),
+    ("list", "--json"),
+    *(("search", *words) for words in SEARCHES),
+    *(("show", one.id) for one in embedded_skills()),
+]
 
 
 @pytest.mark.parametrize("arguments", [*SKILLS, ("show", "op.softmax", "--json")], ids=" ".join)
@@ -364,6 +392,14 @@ def test_other_skills_and_mistakes_are_left_to_the_whole_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    for arguments in (
+        ("search",),
+        ("search", "!!"),
+        ("search", "x", "--language", "any"),
+        ("search", "x", "-x"),
+        ("search", "x", "--language", "pascal"),
+    ):
+        assert not quick_skill(arguments)
     for arguments in (("show", "op.none"), ("list", "--json", "--json"), ("list", "--packages", "."), ("show",), ()):
         assert not quick_skill(arguments)
     changed = tmp_path / "forge"

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.errors import UsageError
-from forge.pipeline.skill_search import Concept, search, words_of
+from forge.pipeline.skill_ranking import Concept, words_of
+from forge.pipeline.skill_search import search
 from forge.pipeline.skills import FrontMatter, Skill, embedded_skills
 
 LIBRARY = embedded_skills()

@@ -72,7 +72,8 @@ def kernel_proof(view: View, kernel_id: str) -> str:
     event = recorded.event
     row = next(view.workspace.ledger.rows(after_seq=recorded.seq - 1, limit=1))
     listing = view.workspace.blobs.get(event.artifact_sha256).decode() if event.artifact_sha256 else None
-    return prove(view.workspace.ledger, row, Signed(newest.size, newest.note), listing=listing)
+    with view.workspace.ledger.tree() as tree:
+        return prove(tree, row, Signed(newest.size, newest.note), listing=listing)
 
 
 def verifier_key(view: View) -> str | None:

@@ -12,7 +12,8 @@ from pathlib import Path
 
 from forge.ledger.durable import PART_PREFIX, fsync_folder
 from forge.ledger.failures import storage_errors
-from forge.ledger.runs.directory import BRIEFS, CAS, RunDirectory, open_runs
+from forge.ledger.runs.directory import RunDirectory, open_runs
+from forge.ledger.runs.names import BRIEFS, CAS
 
 
 def sweep(home: Path, runs_root: Path, *, known_runs: Collection[str], only_look: bool = False) -> list[str]:

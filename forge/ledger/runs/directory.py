@@ -25,17 +25,13 @@ from forge.ledger.runs.manifest import (
     require_inside,
     walk,
 )
-from forge.ledger.runs.names import OPEN_PREFIX, is_run_id, require_run_id
+from forge.ledger.runs.names import CAS, OPEN_PREFIX, is_run_id, require_run_id
 
 if TYPE_CHECKING:
     from forge.domain.digest import Digest
 
 CANDIDATE = "candidate/"
 """Folder, in a run's directory, of the submitted files; it holds nothing else."""
-CAS = "cas"
-"""Folder of the blobs, beside the run directories."""
-BRIEFS = "briefs"
-"""Folder of copies of briefs, beside the run directories: a run's own folder is renamed when the run is sealed."""
 SEALED_FOLDER = 0o555
 """Mode of a sealed folder: not writable."""
 OPEN_FILE = 0o644

@@ -5,6 +5,10 @@ from datetime import UTC, datetime
 
 from forge.errors import IntegrityError
 
+CAS = "cas"
+"""Folder of the blobs, beside the run directories."""
+BRIEFS = "briefs"
+"""Folder of copies of briefs, beside the run directories: a run's own folder is renamed when the run is sealed."""
 OPEN_PREFIX = ".tmp-"
 """Prefix of the folder of a run that isn't sealed."""
 RUN_ID = r"[0-9]{8}T[0-9]{6}_[a-z][a-z0-9_]{0,63}_[a-z0-9]{1,40}_[0-9a-f]{6}"

@@ -5,18 +5,16 @@ and recorded before it is published. A crash between two steps leaves a note tha
 """
 
 import base64
-from dataclasses import dataclass
 
 from forge.errors import CheckpointRefused, UsageError
-from forge.events.ledger import CheckpointPublished, LedgerKeyAdopted, LedgerKeyRotated, LedgerOpened
+from forge.events.ledger import CheckpointPublished, LedgerKeyAdopted, LedgerKeyRotated
+from forge.ledger.signatures.key_in_force import KEY_EVENTS, SigningState, key_in_force
 from forge.ledger.signatures.keyring import Keyring, SignedHead
 from forge.ledger.signatures.signing import (
     SigningKey,
     checkpoint_text,
-    log_name,
     rotation_text,
     signed_note,
-    verifier_key,
 )
 from forge.ledger.store import Ledger
 from forge.ledger.tree import StoredTree
@@ -36,42 +34,12 @@ DECISIVE = (
     "RunSealed",
 )
 """Types of events after which a checkpoint is issued."""
-KEY_EVENTS = ("LedgerOpened", "LedgerKeyAdopted", "LedgerKeyRotated")
-"""Types of events that bring a key into force."""
-
-
-@dataclass(frozen=True, slots=True)
-class SigningState:
-    """What the ledger records about its signing."""
-
-    name: str
-    """The log's name: the origin line of its checkpoints."""
-    public: bytes | None
-    """The key in force; None if there never was one."""
-    unvouched: tuple[int, ...] = ()
-    """The events that brought a key into force that the key before it did not name."""
-
-    @property
-    def verifier(self) -> str | None:
-        """Return the key in force in the form that verifiers need."""
-        return None if self.public is None else verifier_key(self.name, self.public)
 
 
 def signing_state(ledger: Ledger) -> SigningState:
     """Return the log's name and the key in force."""
-    name, public, unvouched = "", None, list[int]()
-    for recorded in ledger.read(types=KEY_EVENTS):
-        match recorded.event:
-            case LedgerOpened(origin=origin, ledger_id=ledger_id, public_key=key):
-                name, public = log_name(origin, ledger_id), _public(key)
-            case LedgerKeyAdopted(public_key=key):
-                unvouched += [recorded.seq] if public is not None else []
-                public = _public(key)
-            case LedgerKeyRotated(public_key=key):
-                public = _public(key)
-            case _:
-                raise AssertionError(f"{recorded.event.TYPE} says nothing of keys")
-    return SigningState(name, public, tuple(unvouched))
+    recorded = ledger.read(types=KEY_EVENTS)
+    return key_in_force((one.seq, one.event.TYPE, one.event.model_dump(mode="json")) for one in recorded)
 
 
 def newest_checkpoint(ledger: Ledger) -> CheckpointPublished | None:
@@ -210,10 +178,6 @@ def _require_reaches(size: int, last: SignedHead) -> None:
             "restore the newest one",
             hint="forge ledger verify",
         )
-
-
-def _public(encoded: str | None) -> bytes | None:
-    return None if encoded is None else base64.b64decode(encoded)
 
 
 def _text(public: bytes) -> str:

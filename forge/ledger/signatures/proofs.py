@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import orjson
 
 from forge.ledger.chain import StoredRow, envelope
-from forge.ledger.store import Ledger
+from forge.ledger.tree import StoredTree
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,10 +17,9 @@ class Signed:
     note: str
 
 
-def prove(ledger: Ledger, row: StoredRow, checkpoint: Signed, *, listing: str | None) -> str:
+def prove(tree: StoredTree, row: StoredRow, checkpoint: Signed, *, listing: str | None) -> str:
     """Return the proof that `row` is among the events of `checkpoint`; `listing` names what was built."""
-    with ledger.tree() as tree:
-        path = tree.inclusion(row.seq - 1, checkpoint.size)
+    path = tree.inclusion(row.seq - 1, checkpoint.size)
     extra = orjson.dumps({"envelope": envelope(row).decode(), "payload": row.payload, "listing": listing})
     lines = ["c2sp.org/tlog-proof@v1", f"extra {_text(extra)}", f"index {row.seq - 1}", *map(_text, path)]
     return "\n".join(lines) + "\n\n" + checkpoint.note

@@ -18,8 +18,8 @@ from forge.ledger.audit.read_only import connect_to_read
 from forge.ledger.blobs import READ_ONLY
 from forge.ledger.durable import PART_PREFIX, fsync_file, fsync_folder, make_folder, written_aside
 from forge.ledger.failures import storage_errors
-from forge.ledger.runs.directory import CAS, OPEN_FILE
-from forge.ledger.runs.names import OPEN_PREFIX, RUN_ID
+from forge.ledger.runs.directory import OPEN_FILE
+from forge.ledger.runs.names import CAS, OPEN_PREFIX, RUN_ID
 
 Progress = Callable[[str], None]
 PAGES_AT_ONCE = 2048
