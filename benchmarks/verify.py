@@ -20,7 +20,7 @@ EXAMPLES = ("honest_cpp", "honest_triton")
 def examine_once(name: str) -> dict[str, float]:
     """Judge one example; seconds for each step of it."""
     from forge.domain.candidate import Metadata
-from forge.domain.candidate_files import REQUIRED_FILES
+    from forge.domain.candidate_files import REQUIRED_FILES
     from forge.domain.policy import Policy
     from forge.lab.examine import examine
     from forge.lab.job import Job

@@ -107,8 +107,13 @@ def _status_of(arguments: list[str]) -> int:
     call = direct_call(arguments)
     if call is not None:
         return run_directly(call)
+    from forge.cli.help_page import help_page
     from forge.cli.repeated_options import require_once
 
+    page = help_page(arguments)
+    if page is not None:
+        sys.stdout.write(f"{page}\n")
+        return 0
     tree = _tree_for(arguments)
     require_once(tree, arguments)
     status = tree(standalone_mode=False)

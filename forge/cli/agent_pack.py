@@ -20,7 +20,7 @@ def pack(
     """
     from dataclasses import asdict
 
-    from forge.app.sessions.transfer import judging, read_profile
+    from forge.app.sessions.platform_pack import judging, read_profile
     from forge.platforms.packs import find_pack
 
     found = find_pack(platform)

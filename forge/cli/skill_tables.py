@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from forge.cli.output import emit_json, emit_table, emit_text, say
 
 if TYPE_CHECKING:
-    from forge.pipeline.skill_ranking import Ranked
+    from forge.pipeline.skill_ranking import RankedSkill
 
 Document = dict[str, Any]  # Any: a JSON document
 
@@ -28,7 +28,7 @@ def show_skill(document: Document, text: str, *, as_json: bool) -> None:
         emit_text(text)
 
 
-def show_found(found: "Sequence[tuple[Document, Ranked]]", *, as_json: bool) -> None:
+def show_found(found: "Sequence[tuple[Document, RankedSkill]]", *, as_json: bool) -> None:
     """Print the skills that were found, best first, with their ranks."""
     from forge.pipeline.skill_ranking import NO_EVIDENCE
 

@@ -44,7 +44,7 @@ class SkillText(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Ranked:
+class RankedSkill:
     """The rank of a skill that was found, and the concepts that found it."""
 
     id: str
@@ -69,7 +69,7 @@ def words_of(untrusted_query: str) -> tuple[Concept, ...]:
     return tuple(Concept(word) for word in words)
 
 
-def rank(skills: Sequence[SkillText], concepts: Sequence[Concept]) -> tuple[Ranked, ...]:
+def rank(skills: Sequence[SkillText], concepts: Sequence[Concept]) -> tuple[RankedSkill, ...]:
     """Return the skills that any concept finds, best first, ties by id."""
     gains: dict[str, list[tuple[float, str]]] = {}
     with closing(_index(skills)) as index:
@@ -80,9 +80,9 @@ def rank(skills: Sequence[SkillText], concepts: Sequence[Concept]) -> tuple[Rank
     return tuple(sorted(hits, key=lambda hit: (-hit.score, hit.id)))
 
 
-def _ranked(found: str, gained: list[tuple[float, str]]) -> Ranked:
+def _ranked(found: str, gained: list[tuple[float, str]]) -> RankedSkill:
     ordered = sorted(gained, key=lambda one: (-round(one[0], _DIGITS), one[1]))
-    return Ranked(
+    return RankedSkill(
         id=found,
         score=round(sum(gain for gain, _ in ordered), _DIGITS),
         matched=tuple(dict.fromkeys(text for _, text in ordered)),

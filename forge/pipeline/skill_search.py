@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from forge.pipeline.skill_ranking import Concept, Ranked, SkillText, rank
+from forge.pipeline.skill_ranking import Concept, RankedSkill, SkillText, rank
 from forge.pipeline.skills import Skill
 
 
@@ -12,7 +12,7 @@ class Hit:
     """A skill that was found, and its rank."""
 
     skill: Skill
-    ranked: Ranked
+    ranked: RankedSkill
 
     @property
     def matched(self) -> tuple[str, ...]:

@@ -11,6 +11,8 @@ import pytest
 
 from forge import __version__
 from forge.cli import command_tree
+from forge.cli.help_page import help_page
+from forge.cli.tree import tree_of
 from tests.app.prepared import benchmarked_run, rejected_run, verified_run
 from tests.cli.asking import EXAMPLES, HONEST, SHAPE, ask, create_task, history, ledger_stands
 
@@ -58,6 +60,20 @@ def test_every_command_has_help_with_its_purpose_and_an_example(path: tuple[str,
     assert example.startswith(f"Example: forge {' '.join(path)}")
     if "--json" not in answer.out:
         pytest.fail("every command answers as JSON, too")
+
+
+@pytest.mark.parametrize("option", ["-h", "--help"])
+def test_help_is_written_without_the_parser_as_by_it(option: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for path in (*NOUNS, *COMMANDS):
+        tree_of(path[0]).main([*path, option], prog_name="forge", standalone_mode=False)
+        assert help_page([*path, option]) == capsys.readouterr().out.rstrip("\n"), path
+
+
+@pytest.mark.parametrize(
+    "words", [(), ("--help",), ("nope", "-h"), ("run", "nope", "-h"), ("run", "list", "x", "-h")]
+)
+def test_help_of_anything_else_is_left_to_the_parser(words: tuple[str, ...]) -> None:
+    assert help_page(words) is None
 
 
 @pytest.mark.parametrize("path", [(), *NOUNS], ids=lambda path: " ".join(path) or "forge")

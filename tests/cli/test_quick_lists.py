@@ -351,7 +351,7 @@ def test_a_quick_answer_loads_neither_the_models_nor_a_parser(shipped: Path, arg
     import subprocess
 
     words = [word.format(home=shipped) for word in arguments]
-    words += ["--home", str(shipped)] if arguments[0] not in WITHOUT_HOME else []
+    words += ["--home", str(shipped)] if arguments[0] not in WITHOUT_HOME and "--help" not in arguments else []
     script = (
         "import sys; from forge.__main__ import _answered_quickly, _status_of; "
         f"words = {words!r}; "

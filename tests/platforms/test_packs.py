@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from forge.app.sessions.transfer import judging
+from forge.app.sessions.platform_pack import judging
 from forge.errors import UnknownName, UsageError
 from forge.platforms import PLATFORMS
 from forge.platforms.packs import PACKS, find_pack, read_export

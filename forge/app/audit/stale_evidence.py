@@ -6,6 +6,7 @@ from typing import Literal
 from forge.app.audit.answer import Answer, Cell, Named, named_rows
 from forge.app.tables import HasTables
 from forge.errors import UsageError
+from forge.lookup.machine import answer_lines
 
 WITHDRAWN = """
     SELECT invalidated.benchmark_seq, invalidated.seq AS invalidated_seq, invalidated.why, kernel.kernel_id,
@@ -31,6 +32,8 @@ NEWEST_MACHINES = """
 STALE_COLUMNS = ("kernel_id", "status", "age_days", "measured_at", "benchmark_seq", "why")
 Current = Literal["here", "ledger", "any"]
 """Machine that counts as the current one: this one, the newest recorded with that GPU, or any."""
+CPU = "cpu"
+"""Name of a machine's own processor as a target."""
 SECONDS_A_DAY = 86_400
 """Number of seconds in a day."""
 MOST_DAYS = 36_500
@@ -53,9 +56,9 @@ def stale(workspace: HasTables, *, days: int, current: Current) -> Answer:
     """Return active kernels whose evidence is older than `days`, or isn't from the current kind of machine."""
     if not 0 <= days <= MOST_DAYS:
         raise UsageError(f"bad days {days!r}: expected 0 to {MOST_DAYS}")
-    machines = _machines_here() if current == "here" else {}
     with workspace.publication.tables() as connection:
         kernels = named_rows(connection, STANDING)
+        machines = _machines_here({str(one["gpu"]) for one in kernels}) if current == "here" else {}
         if current == "ledger":
             machines = {str(row["gpu"]): row for row in named_rows(connection, NEWEST_MACHINES)}
     today = datetime.now(UTC)
@@ -78,15 +81,17 @@ def stale(workspace: HasTables, *, days: int, current: Current) -> Answer:
     )
 
 
-def _machines_here() -> dict[str, Named]:
-    """Return this machine, under the names of its processors; nothing is recorded."""
+def _machines_here(processors: set[str]) -> dict[str, Named]:
+    """Return this machine, under the names of its processors, if it has any of those; nothing is recorded."""
+    if CPU not in processors and not answer_lines("nvidia-smi", "-L"):
+        return {}
     from forge import __version__
     from forge.app.chosen_device import chosen_device
     from forge.platforms.capture import capture_environment
 
     found = capture_environment(forge_version=__version__, forge_commit=None, device=chosen_device())
     row: Named = {"perf_key": found.perf_key, "driver": found.driver, "torch": found.torch, "triton": found.triton}
-    return {"cpu": row} | ({found.gpu.slug: row} if found.gpu else {})
+    return {CPU: row} | ({found.gpu.slug: row} if found.gpu else {})
 
 
 def _elsewhere(kernel: Named, machine: Named | None) -> list[str]:

@@ -18,7 +18,8 @@ from forge.app.sessions.language_models import (
     require_library,
 )
 from forge.app.sessions.pictures import IMAGE, read_picture
-from forge.app.sessions.transfer import read_profile, sections
+from forge.app.sessions.platform_pack import read_profile
+from forge.app.sessions.transfer import sections
 from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.authors.model.author import ModelOptions

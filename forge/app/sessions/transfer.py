@@ -1,16 +1,12 @@
 """Adds to a brief what an author may start from: its platform's pack, a profile, and a kernel from elsewhere."""
 
-from pathlib import Path
-
 from forge.app.incumbent import incumbent_kernel
-from forge.app.user_paths import read_regular
+from forge.app.sessions.platform_pack import read_profile
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
-from forge.errors import UsageError
 from forge.events import KernelPromoted
 from forge.pipeline.fence import fenced
-from forge.platforms import PLATFORMS
-from forge.platforms.packs import EXPORT_BYTES, CounterReading, Pack, find_pack, read_export
+from forge.platforms.packs import CounterReading, Pack, find_pack
 
 LONGEST_KERNEL = 20_000
 """Number of characters of a kernel from elsewhere, at most, so that it leaves room for the task's own brief."""
@@ -27,27 +23,6 @@ def sections(workspace: Workspace, task: Task, profile: str | None) -> str:
         parts.append(_profiled(pack, read_profile(pack, profile)))
     elsewhere = _from_elsewhere(workspace, task)
     return "\n" + "\n".join([*parts, elsewhere] if elsewhere else parts)
-
-
-def read_profile(pack: Pack, untrusted_text: str) -> tuple[CounterReading, ...]:
-    """Return the numbers of `TOOL:FILE`, a profiler's export; raise UsageError."""
-    tool, colon, name = untrusted_text.partition(":")
-    if not colon:
-        expected = ", ".join(f"{one}:FILE" for one in pack.readers)
-        raise UsageError(f"bad profile {untrusted_text[:200]!r}: expected {expected}")
-    try:
-        content = read_regular(Path(name), limit_bytes=EXPORT_BYTES)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"the profile {name[:200]!r} can't be read ({why}): expected an export of {tool}") from error
-    return read_export(pack, tool, content)
-
-
-def judging(pack: Pack) -> str:
-    """Say in one sentence whether Forge judges kernels of a pack's platform."""
-    if pack.name in PLATFORMS:
-        return f"Forge judges kernels for {pack.title} on a machine that has one."
-    return f"Forge judges no kernel for {pack.title}: it runs kernels on {' and '.join(PLATFORMS)} alone."
 
 
 def _profiled(pack: Pack, readings: tuple[CounterReading, ...]) -> str:
