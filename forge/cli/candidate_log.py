@@ -24,6 +24,10 @@ def show_place(place: Log | None) -> None:
         return
     _line(f"{place['file']}:{place['line']}, which {place['does']}, is the place to begin:")
     _line(f"{MARK}> {place['source']}")
+    if place["comes_from"]:
+        _line("it comes from:")
+        for one in place["comes_from"]:
+            _line(f"{MARK}{one['line']:>4}: {one['source']}")
     if place["called_by"] is not None:
         _line(f"{place['file']}:{place['called_by']['line']} calls it:")
         _line(f"{MARK}> {place['called_by']['source']}")

@@ -146,7 +146,7 @@ def check(
     if as_json and output_format != "text":
         raise UsageError("--json and --output-format exclude each other: expected one form on stdout")
     request = options.request("check", files)
-    with reporting("check", [gate.name for gate in GATES]) as progress:
+    with reporting("check", [gate.name for gate in GATES], hint=hint_of(request)) as progress:
         document = check_document(judge(request, progress=progress), request)
     _emit(document, output_format, as_json=as_json)
     if document["reason"] is not None:
@@ -154,6 +154,11 @@ def check(
         raise typer.Exit(1)
     say("a check records nothing and promotes nothing: for that, make a task")
     suggest("next", "forge task create --help")
+
+
+def hint_of(request: "CheckRequest") -> str:
+    """Return what is shown beside a step that takes long: how a kernel that hangs is ended sooner."""
+    return "if it hangs, use --limit-s 10" if request.limit_s is None else ""
 
 
 def check_document(checked: "CheckedFiles", request: "CheckRequest") -> Document:

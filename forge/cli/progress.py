@@ -24,6 +24,8 @@ FRAME_S = 0.2
 """Seconds between two frames. Chosen: five frames a second look like motion, and cost little to draw."""
 MINUTE_S = 60
 """Number of seconds in a minute."""
+HINT_S = 20
+"""Seconds of one step after which its hint is shown. Chosen: most steps take less on a busy machine."""
 LATE_S = 5
 """Number of seconds past an estimate from which a phase takes longer than before: less is chance."""
 
@@ -47,12 +49,17 @@ def be_verbose(verbose: bool) -> bool:
 
 @contextmanager
 def reporting(
-    phase: str, steps: Sequence[str] = (), watch: Stopwatch | None = None, earlier: "Durations | None" = None
+    phase: str,
+    steps: Sequence[str] = (),
+    watch: Stopwatch | None = None,
+    earlier: "Durations | None" = None,
+    *,
+    hint: str = "",
 ) -> Iterator[Report]:
     """Show the progress of a long phase.
 
     `steps` are the known names of the steps, in order. A step among them is shown with its number. `earlier` has the
-    times of earlier phases, and is told of each step.
+    times of earlier phases, and is told of each step. `hint` is shown on a terminal once a step takes long.
     """
     watch = watch or Stopwatch()
     if _quiet:
@@ -65,7 +72,7 @@ def reporting(
         shown = lambda step: say(f"{phase}: {described(step, steps)} ({time_text(watch, earlier)})")  # noqa: E731
         yield _noting(earlier, shown)
     else:
-        with _line(phase, steps, watch, earlier) as shown:
+        with _line(phase, steps, watch, earlier, hint) as shown:
             yield _noting(earlier, shown)
 
 
@@ -130,21 +137,24 @@ def _steps(phase: str, steps: Sequence[str], watch: Stopwatch, earlier: "Duratio
 
 
 @contextmanager
-def _line(phase: str, steps: Sequence[str], watch: Stopwatch, earlier: "Durations | None") -> Iterator[Report]:
+def _line(
+    phase: str, steps: Sequence[str], watch: Stopwatch, earlier: "Durations | None", hint: str
+) -> Iterator[Report]:
     """Redraw one line until the block ends, then remove it."""
-    current, ended = [""], threading.Event()
+    current, began_s, ended = [""], [0.0], threading.Event()
 
     def draw() -> None:
         frame = 0
         while not ended.wait(FRAME_S):
             told = ": ".join(part for part in (phase, visible(described(current[0], steps))) if part)
             sign = FRAMES[frame % len(FRAMES)]
-            sys.stderr.write(f"\r\x1b[2K{sign} {told} ({time_text(watch, earlier)})")
+            late = f"; {hint}" if hint and watch.seconds() - began_s[0] >= HINT_S else ""
+            sys.stderr.write(f"\r\x1b[2K{sign} {told} ({time_text(watch, earlier)}){late}")
             sys.stderr.flush()
             frame += 1
 
     def report(step: str) -> None:
-        current[0] = step
+        current[0], began_s[0] = step, watch.seconds()
 
     drawing = threading.Thread(target=draw, daemon=True)
     drawing.start()

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from forge.cli.candidate_log import show_log, show_place
-from forge.cli.check import CheckOptions, Document, Files, check_document
+from forge.cli.check import CheckOptions, Document, Files, check_document, hint_of
 from forge.cli.evidence import show_evidence
 from forge.cli.option_groups import with_groups
 from forge.cli.options import Json
@@ -47,7 +47,7 @@ def _check_each_save(request: "CheckRequest", *, as_json: bool) -> None:
     for is_first in saved.versions():
         started = time.monotonic()
         try:
-            with reporting("watch") as progress:
+            with reporting("watch", hint=hint_of(request)) as progress:
                 checked = judge(request, progress=progress)
         except ForgeError as error:
             if is_first or isinstance(error, EnvironmentUnfit):

@@ -119,7 +119,7 @@ MISTAKES = {
     "an integer that overflows": (
         in_cpp(f"{LOOP}{{ const int8_t at = i; o[i] = {VALUE} * u[at < 0 ? 0 : at]; }}"),
         "INCORRECT_NUMERICAL",
-        'extern "C"',
+        "int8_t at = i",
     ),
     "a race": (
         in_cpp(
@@ -127,7 +127,7 @@ MISTAKES = {
             HEAD + "\n#include <thread>\n#include <unistd.h>",
         ),
         "INCORRECT_NUMERICAL",
-        'extern "C"',
+        "std::thread",
     ),
 }
 TRITON = """import torch
@@ -267,7 +267,8 @@ TWO_OUTPUTS = in_cpp(
     [
         (TWO_OUTPUTS, "cpp", "o", "o[i] = sum == 1"),
         (TWO_OUTPUTS, "cpp", "total", "total[i] += sum"),
-        (TWO_OUTPUTS, "cpp", "y", 'extern "C"'),
+        (TWO_OUTPUTS, "cpp", "y", "o[i] = sum == 1"),
+        (TWO_OUTPUTS.replace("float* o, int64_t n", "float* o, float* total, int64_t n"), "cpp", "y", 'extern "C"'),
         (TRITON + "# tl.store(o + at, 1)\n", "triton", "out", "tl.store(out + at"),
         (TRITON, "triton", "y", "tl.store(out + at"),
     ],
@@ -280,6 +281,66 @@ def test_a_wrong_value_names_the_last_line_that_writes_that_output(
     assert place is not None
     assert source in place.source
     assert place.called_by is not None
+
+
+SUMMED = in_cpp(
+    """  float total = 0;
+  int64_t count = 0;
+  for (int64_t i = 0; i < n; ++i) {
+    const float square = g[i] * g[i];
+    total -= square;  // the wrong line
+    count = count + 1;
+  }
+  const float scale = 1 / std::sqrt(total / n);
+  for (int64_t i = 0; i < n; ++i) o[i] = u[i] * scale;"""
+)
+SUMMED_IN_TRITON = TRITON.replace(
+    "    tl.store(out + at", "    gated = g * u  # the wrong line\n    tl.store(out + at"
+).replace("tl.store(out + at, ", "tl.store(out + at, gated + ")
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "first", "left_out"),
+    [
+        (SUMMED, "cpp", "float total = 0;", "count"),
+        (SUMMED_IN_TRITON, "triton", "at = ", "import"),
+        (written("wrong = gate - up", "other = up + 1", "return wrong * 2"), "torch", "wrong = gate - up", "other"),
+    ],
+    ids=["cpp", "triton", "torch"],
+)
+def test_a_wrong_value_names_the_lines_that_it_comes_from(
+    text: str, language: str, first: str, left_out: str
+) -> None:
+    named = {"entry": "silu_mul", "language": language}
+    place = place_to_mend(text.encode(), **named, code="INCORRECT_NUMERICAL")
+    assert place is not None
+    shown = [one.source for one in place.comes_from]
+    assert shown[0].startswith(first)
+    assert language == "torch" or any("the wrong line" in one for one in shown)
+    assert not any(left_out in one for one in shown)
+    assert all(one.line < place.line for one in place.comes_from)
+    of_form = place_to_mend(text.encode(), **named, code="INCORRECT_DTYPE")
+    assert of_form is not None
+    assert of_form.comes_from == ()
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_wrong_sum_has_its_line_on_the_screen(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(SUMMED)
+    answer = ask("check", tmp_path / "kernel.py", "--op", "silu_mul", "--shape", "batch=4,hidden_size=256")
+    assert answer.status == 1
+    line = SUMMED.splitlines().index("    total -= square;  // the wrong line") + 1
+    assert f"  candidate| {line:>4}: total -= square;  // the wrong line" in answer.out
+
+
+@pytest.mark.parametrize("loop", ["while (n > 0) o[0] = 1;", "for (;;) o[0] = 1;"])
+def test_an_endless_loop_in_another_language_is_named(loop: str) -> None:
+    text = in_cpp(f"// while (this) is no loop\n{loop}").replace(
+        "import ctypes", '"""Waits while it can."""\nimport ctypes'
+    )
+    place = place_to_mend(text.encode(), entry="silu_mul", language="cpp", code="TIMEOUT")
+    assert place is not None
+    assert place.source == loop
 
 
 def test_a_remembered_answer_is_named_by_the_line_that_keeps_it() -> None:
@@ -315,7 +376,7 @@ def test_a_value_kept_between_calls_is_named_by_its_statement() -> None:
     [
         (written("while True:", "    gate = gate * 1"), 5),
         (written(f"out = {RIGHT}", "for _ in range(10**9):", "    out = out * 1", "return out"), 8),
-        (in_cpp("for (;;) o[0] = 1;"), 9),
+        (in_cpp("for (;;) o[0] = 1;"), 10),
     ],
     ids=["while", "for", "cpp"],
 )

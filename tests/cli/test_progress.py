@@ -50,6 +50,25 @@ def test_an_unknown_step_has_no_number() -> None:
     assert described("shrink", ["sources"]) == "shrink"
 
 
+def test_a_step_that_takes_long_shows_its_hint_on_a_terminal() -> None:
+    ours, theirs = pty.openpty()
+    begin = "import forge.cli.progress as shown\nshown.HINT_S = 0.3\n"
+    hinted = begin + SCRIPT.replace('"sizes"]', '"sizes"], hint="use --limit-s 10"')
+    with subprocess.Popen([sys.executable, "-c", hinted], stderr=theirs) as started:
+        os.close(theirs)
+        shown = b"".join(iter(lambda: _read(ours), b""))
+        assert started.wait() == 0
+    os.close(ours)
+    assert b"sizes, 2 of 2 (0 s); use --limit-s 10" in shown
+
+
+def _read(terminal: int) -> bytes:
+    try:
+        return os.read(terminal, 4096)
+    except OSError:  # the other end is closed
+        return b""
+
+
 def test_a_terminal_sees_one_line_that_is_removed_at_the_end() -> None:
     ours, theirs = pty.openpty()
     with subprocess.Popen([sys.executable, "-c", SCRIPT], stderr=theirs) as started:

@@ -74,6 +74,8 @@ def log_lines(log: object, mend: object) -> tuple[str, ...]:
             place = f"{found.get('file', REQUIRED_FILES[0])}, line {found['line']}"
             source = found.get("source")
             lines.append(place if source is None else f"{place}: {str(source).strip()}")
+    before = mend.get("comes_from", ()) if isinstance(mend, Mapping) else ()
+    lines += [f"it comes from line {one['line']}: {one['source']}" for one in before]
     if isinstance(log, Mapping):
         lines += [str(log["untrusted_error"])] if log["untrusted_error"] and not log["untrusted_lines"] else []
         untrusted_lines = log["untrusted_lines"]

@@ -6,9 +6,10 @@ The host reads the source for it; nothing of the candidate runs. A hint is no fi
 import ast
 import re
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from forge.lab.sources.changed_input import changed_input
+from forge.lab.sources.comes_from import comes_from
 from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
@@ -18,6 +19,8 @@ REMEMBERED = frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"})
 MUTATED = frozenset({"INPUT_MUTATED"})
 UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
+WRONG_VALUES = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE", "WRONG_OUTSIDE_DOMAIN"})
+"""Reasons for which the lines that a written value comes from are named, too."""
 OUTSIDE = frozenset({"OUT_OF_BOUNDS", "RUNTIME_ERROR"})
 """Reasons for an access outside of a tensor. A process that ended by a signal may have made one, too."""
 NAMED_CALLS = {
@@ -36,6 +39,10 @@ SHOWN_COLUMNS = 200
 _ARGUMENTS = re.compile(r"^TypeError: [\w.]+\(\) (?:takes|missing|got) ")
 """Python's words for a call whose arguments don't fit the function's."""
 
+_POINTER = re.compile(r"\*\s*(?:__restrict(?:__)?\s+)?(?P<name>[A-Za-z_]\w*)\s*$")
+_UNCOUNTED = re.compile(r"^(?!\s*(?:#|//)).*(?:\bwhile\s*\(|\bfor\s*\(\s*;\s*;)|^\s*while\b[^#]*:\s*(?:#|$)")
+"""Line with `while` or `for (;;)`, in C++ or in Python, that isn't a comment."""
+
 
 @dataclass(frozen=True)
 class LineToMend:
@@ -46,12 +53,15 @@ class LineToMend:
     does: str
     called_by: "LineToMend | None" = None
     """The line of the entry point that launches what computes: its arguments and its grid may be what is wrong."""
+    comes_from: "tuple[LineToMend, ...]" = ()
+    """The lines of the same function that the written value is computed from, where the value is wrong."""
 
     def document(self) -> dict[str, object]:
         """Return the place for a JSON document."""
         called_by = None if self.called_by is None else {"line": self.called_by.line, "source": self.called_by.source}
         place = {"file": "kernel.py", "line": self.line, "source": self.source, "does": self.does}
-        return {**place, "called_by": called_by}
+        before = [{"line": one.line, "source": one.source} for one in self.comes_from]
+        return {**place, "called_by": called_by, "comes_from": before}
 
 
 def place_to_mend(
@@ -83,11 +93,17 @@ def place_to_mend(
         return _place(text, 1, f"begins a file without {entry}")
     if code in REMEMBERED and keeps_at is not None:
         return _place(text, keeps_at, "keeps a value between calls")
-    return (
-        _in_function(text, function, code, untrusted_error)
-        or _with_number(text, wrong_from)
-        or _of_outputs(text, function, language, code, wrong_output)
-    )
+    named = _in_function(text, function, code, untrusted_error) or _with_number(text, wrong_from)
+    if named is not None:
+        return named
+    found = _of_outputs(text, function, language, code, wrong_output)
+    return _with_sources(text, found) if found is not None and code in WRONG_VALUES else found
+
+
+def _with_sources(text: str, place: LineToMend) -> LineToMend:
+    """Return the place with the lines that its value is computed from."""
+    before = (_place(text, line, "is computed before") for line in comes_from(text, place.line))
+    return replace(place, comes_from=tuple(one for one in before if one is not None))
 
 
 def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_error: str | None) -> LineToMend | None:
@@ -111,7 +127,15 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
         names, does = NAMED_CALLS[code]
         calls = [one.lineno for one in nodes if isinstance(one, ast.Call) and _called(one) in names]
         return _place(text, min(calls, default=None), does)
-    return _first(text, nodes, (ast.While,), "is a loop") if code in ENDLESS else None
+    if code not in ENDLESS:
+        return None
+    return _first(text, nodes, (ast.While,), "is a loop") or _place(text, _loop(text), "is a loop")
+
+
+def _loop(text: str) -> int | None:
+    """Return the first line with a loop that counts nothing, in any function; None without one."""
+    found = (place for place, line in enumerate(text.splitlines(), 1) if _UNCOUNTED.search(line))
+    return next(found, None)
 
 
 def _with_number(text: str, wrong_from: int | None) -> LineToMend | None:
@@ -141,9 +165,22 @@ def _of_outputs(
         if written is not None:
             return _place(text, written, f"writes {wrong_output}", called_by=_launch(text, nodes))
         found = next((place for place, line in enumerate(text.splitlines(), 1) if marked in line), None)
+        only = _only_write(text, marked) if code in WRONG_VALUES else None
+        if only is not None:
+            return _place(text, only[0], f"writes {only[1]}", called_by=_launch(text, nodes))
         if found is not None:
             return _place(text, found, "computes the outputs", called_by=_launch(text, nodes))
     return _place(text, max(returns), "returns the outputs")
+
+
+def _only_write(text: str, marked: str) -> tuple[int, str] | None:
+    """Return the last line that writes through the only pointer that a marked function may write to, and its name."""
+    _, _, after = text.partition(marked)
+    parameters = after.partition("(")[2].partition(")")[0].split(",")
+    pointers = [_POINTER.search(one) for one in parameters if "const" not in one]
+    names = [one["name"] for one in pointers if one is not None]
+    line = _last_write(text, names[0]) if len(names) == 1 else None
+    return None if line is None else (line, names[0])
 
 
 def _last_write(text: str, output: str) -> int | None:

@@ -1,0 +1,42 @@
+"""Finds the lines of a source that a written value comes from, where the value was wrong.
+
+It reads text line by line, C++ and Python alike, and understands neither. So it may name a line too many. A hint is
+no finding, and no verdict uses it.
+"""
+
+import re
+
+MOST_LINES = 6
+"""Number of lines that are named, at most. Chosen: with the written one they stay on a screen."""
+_NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+_ASSIGNED = re.compile(
+    r"(?<![\w.>])(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*(?:[-+*/|&^%@]|//|<<|>>)?=(?![=])\s*(?P<value>[^;]*)"
+)
+_STORED = re.compile(r"\btl\.(?:store|atomic_\w+)\(\s*[^,]*,\s*(?P<value>.*)")
+_RETURNED = re.compile(r"\breturn\s+(?P<value>[^;]*)")
+_COMMENT = re.compile(r"//.*|#.*")
+_HEADER = re.compile(r"[^\s#/})]")
+"""First character of a line with which a function begins, in its first column."""
+
+
+def comes_from(text: str, line: int) -> tuple[int, ...]:
+    """Return the lines of the same function before `line` that its value is computed from, first ones first."""
+    lines = text.splitlines()
+    wanted = {name for value in _values(lines[line - 1]) for name in _NAME.findall(value)}
+    found: list[int] = []
+    for place in range(line - 1, 0, -1):
+        source = lines[place - 1]
+        if _HEADER.match(source):
+            break
+        given = [one for one in _ASSIGNED.finditer(_COMMENT.sub("", source)) if one["name"] in wanted]
+        if given:
+            found.append(place)
+            wanted.update(name for one in given for name in _NAME.findall(one["value"]))
+    return tuple(sorted(found[:MOST_LINES]))
+
+
+def _values(source: str) -> list[str]:
+    """Return what a line writes, stores or returns; in Triton a store's value follows its address."""
+    plain = _COMMENT.sub("", source)
+    stored = [*_STORED.finditer(plain), *_RETURNED.finditer(plain)]
+    return [one["value"] for one in stored or _ASSIGNED.finditer(plain)]
