@@ -1,5 +1,6 @@
 """Runs one phase of a run, and returns its answer; says so if the answer was recorded before."""
 
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -113,10 +114,15 @@ def promote_answer(workspace: "Workspace", run: str) -> Answer:
     return answer | {"seq": sealed.seq, "signed_size": workspace.signed_size(sealed.seq)}
 
 
-def next_command(workspace: "Workspace", run: str) -> str:
-    """Return the command that continues a run; at its end, the one that shows it."""
+def next_command(workspace: "Workspace", run: str, folder: Path | None = None) -> str:
+    """Return the command that continues a run; at its end, the one that shows it.
+
+    A run whose `folder` was refused before it was stored waits for that folder again.
+    """
     from forge.app.run_summary import run_summary
 
     summary = run_summary(workspace.find_run(run))
+    if summary["state"] == "prompt_ready" and folder is not None:
+        return shlex.join(("forge", "pipeline", str(summary["run_id"]), str(folder)))
     following = summary["next"]
     return str(following) if following else f"forge run show {summary['run_id']}"

@@ -124,7 +124,7 @@ def submit(run: Run, directory: Folder, author: Author = None, home: Home = None
     """
     with open_workspace(home) as workspace:
         answer = submit_answer(workspace, run, directory, author)
-        following = next_command(workspace, run)
+        following = next_command(workspace, run, directory)
     _finish("submit", answer, following, as_json=as_json)
 
 

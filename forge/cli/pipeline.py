@@ -79,7 +79,8 @@ def pipeline(
         except KeyboardInterrupt:
             say("to go on after this interruption, give the same command with --resume")
             raise
-        following = next_command(workspace, asked.results[0]["run_id"]) if len(folders) == 1 else None
+        alone = len(folders) == 1
+        following = next_command(workspace, asked.results[0]["run_id"], folders[0]) if alone else None
     asked.print_results()
     _leave(asked.results, following)
 

@@ -159,7 +159,14 @@ def _entry(loaded: ModuleType, function: str) -> tuple[str, str]:
     ]
     candidates = [name for name in own if name not in NOT_THE_REFERENCE]
     if len(candidates) != 1:
-        raise ProblemError("no_entry", f"it defines neither a class Model nor exactly one function: {candidates}")
+        classes = [name for name, one in named.items() if isinstance(one, type) and one.__module__ == loaded.__name__]
+        defined = (
+            ", ".join((*candidates, *(f"the class {name}" for name in classes))) or "neither functions nor classes"
+        )
+        mended = "name one by --function" if candidates else "name its class Model"
+        raise ProblemError(
+            "no_entry", f"it defines neither a class Model nor exactly one function, but {defined}: {mended}"
+        )
     return "function", candidates[0]
 
 

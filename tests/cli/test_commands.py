@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from hashlib import sha256
@@ -215,6 +216,7 @@ def test_submit_takes_a_candidate_in_and_says_what_comes_next(home: Path) -> Non
 def test_a_refused_submission_exits_with_one_and_may_be_repeated(home: Path, tmp_path: Path) -> None:
     refused = ask("submit", "last", _folder(tmp_path, without="bench.py"), "--home", home, "--json")
     assert refused.status == 1
+    assert re.fullmatch(r"try: forge pipeline \S+ \S+/\S+", refused.last), refused.last
     assert refused.document["verdict"] == "rejected"
     assert refused.document["reason"] == {
         "code": "BAD_SUBMISSION",

@@ -17,7 +17,18 @@ BAD = {
     ),
     "doesn't run": ("import torch\ndef kernel(x):\n    return x @ x\n" + INPUTS, "the call raises RuntimeError"),
     "has no inputs": ("import torch\ndef kernel(x):\n    return x\n", "no get_inputs()"),
-    "has no entry": ("import torch\n" + INPUTS, "neither a class Model nor exactly one function"),
+    "has no entry": (
+        "import torch\n" + INPUTS,
+        "neither a class Model nor exactly one function, but neither functions nor classes: name its class Model",
+    ),
+    "has another class": (
+        "import torch\nclass Other(torch.nn.Module):\n    pass\n" + INPUTS,
+        "but the class Other: name",
+    ),
+    "has two functions": (
+        "import torch\ndef f(x):\n    return x\ndef g(x):\n    return x\n" + INPUTS,
+        "but f, g: name one by --function",
+    ),
     "draws random numbers": (
         "import torch\ndef kernel(x):\n    return x * torch.rand(1)\n" + INPUTS,
         "a generator of random numbers that the whole process shares",
