@@ -22,6 +22,8 @@ LINE_WIDTH = 48
 characters."""
 HEIGHT = 24
 """Height of a plot in lines: that of a usual terminal."""
+PREFIXES = ("", "k", "M", "G", "T", "P")
+"""Letters for thousand, million and so on."""
 LETTERS = "oxabcdefghijklmnpqrstuvwyz"
 """Letters that mark the series, one each, so that no colours are needed."""
 
@@ -60,7 +62,7 @@ def timeline_text(moments: Sequence[Moment], *, title: str, over: str, width: in
 
 
 def roofline_text(points: Sequence[Placed], roofs: Roofs, *, title: str, width: int) -> str:
-    """Return a plot of candidates below the rooflines, both axes as powers of ten."""
+    """Return a plot of candidates below the rooflines, both axes logarithmic with plain numbers at their ticks."""
     plot = _plot()
     left = math.log10(min([point.flop_per_byte for point in points], default=0.1) / 2)
     most = max(roofs.flop_per_s.values(), default=1e15)
@@ -74,9 +76,24 @@ def roofline_text(points: Sequence[Placed], roofs: Roofs, *, title: str, width: 
         own = [point for point in points if point.series == name]
         across = [math.log10(point.flop_per_byte) for point in own]
         _scatter(plot, across, [math.log10(point.flop_per_s) for point in own], letter)
+    lowest = min([point.flop_per_s for point in points], default=most)
+    _tick(plot, "x", left, math.log10(most / min(roofs.bytes_per_s.values())))
+    _tick(plot, "y", math.log10(lowest), math.log10(most))
     slopes = ", ".join(f"{name} {rate / 1e12:.3g} TB/s" for name, rate in roofs.bytes_per_s.items())
-    axes = f"across: operations per byte, up: operations per second, as powers of ten; dots: {slopes}"
+    axes = f"across: operations per byte, up: operations per second, both logarithmic; dots: {slopes}"
     return _built(plot, title, width, [axes, *_explained(legend)])
+
+
+def _tick(plot: ModuleType, axis: str, low: float, high: float) -> None:
+    """Set ticks at the powers of ten between two logarithms, and label them with plain numbers."""
+    powers = list(range(math.ceil(low), math.floor(high) + 1))
+    plot.figure.ruler(axis).ticks(powers, [_plain_power(power) for power in powers])
+
+
+def _plain_power(power: int) -> str:
+    """Return 10 to a power as people read it: 0.1, 100, 10 G, 1 T."""
+    thousands = min(max(power, 0) // 3, len(PREFIXES) - 1)
+    return f"{10 ** (power - 3 * thousands):g} {PREFIXES[thousands]}".rstrip()
 
 
 def _plot() -> ModuleType:

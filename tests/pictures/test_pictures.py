@@ -152,6 +152,8 @@ def test_the_terminal_names_series_and_changes_and_uses_no_escape_sequence():
     assert {"o: $b$", "x: a"} <= set(drawn.splitlines())
     roof = roofline_text(POINTS, ROOFS, title="roofline", width=80)
     assert "memory 4 TB/s" in roof
+    assert all(f"{label}┤" in roof for label in ("100 G", "1 T", "100 T"))
+    assert roof.splitlines()[-4].split() == ["1", "10", "100"], "the axis of operations per byte"
     assert "\x1b" not in drawn + roof
 
 
