@@ -324,6 +324,24 @@ def test_a_wrong_value_names_the_lines_that_it_comes_from(
     assert of_form.comes_from == ()
 
 
+def test_the_loop_around_a_line_that_a_wrong_value_comes_from_is_named() -> None:
+    body = (
+        *(
+            "count = 0",
+            "for _ in range(gate.shape[0] - 1):",
+            "    count = count + 1",
+            "if up.ndim == 1:",
+            "    other = 2",
+        ),
+        *("out = torch.zeros_like(gate)", "out[:count] = gate[:count] * up[:count]", "return out"),
+    )
+    named = {"entry": "silu_mul", "language": "torch", "code": "INCORRECT_NUMERICAL"}
+    place = place_to_mend(written(*body).encode(), **named)
+    assert place is not None
+    shown = [one.source for one in place.comes_from]
+    assert shown == [one.strip() for one in (*body[:3], *body[5:7])]
+
+
 @pytest.mark.usefixtures("walls")
 def test_a_wrong_sum_has_its_line_on_the_screen(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(SUMMED)

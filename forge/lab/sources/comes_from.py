@@ -6,7 +6,7 @@ no finding, and no verdict uses it.
 
 import re
 
-MOST_LINES = 6
+MOST_LINES = 8
 """Number of lines that are named, at most. Chosen: with the written one they stay on a screen."""
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _ASSIGNED = re.compile(
@@ -14,25 +14,36 @@ _ASSIGNED = re.compile(
 )
 _STORED = re.compile(r"\btl\.(?:store|atomic_\w+)\(\s*[^,]*,\s*(?P<value>.*)")
 _RETURNED = re.compile(r"\breturn\s+(?P<value>[^;]*)")
+_AROUND = re.compile(r"\s*(?:for|while|if|elif|else|with)\b")
 _COMMENT = re.compile(r"//.*|#.*")
 _HEADER = re.compile(r"[^\s#/})]")
 """First character of a line with which a function begins, in its first column."""
 
 
 def comes_from(text: str, line: int) -> tuple[int, ...]:
-    """Return the lines of the same function before `line` that its value is computed from, first ones first."""
+    """Return the lines of the same function before `line` that its value is computed from, first ones first.
+
+    The loops and conditions around these lines are among them.
+    """
     lines = text.splitlines()
     wanted = {name for value in _values(lines[line - 1]) for name in _NAME.findall(value)}
-    found: list[int] = []
+    inside, found = _indentation(lines[line - 1]), list[int]()
     for place in range(line - 1, 0, -1):
-        source = lines[place - 1]
+        source = _COMMENT.sub("", lines[place - 1])
         if _HEADER.match(source):
             break
-        given = [one for one in _ASSIGNED.finditer(_COMMENT.sub("", source)) if one["name"] in wanted]
+        given = [one["value"] for one in _ASSIGNED.finditer(source) if one["name"] in wanted]
+        if _AROUND.match(source) and _indentation(source) < inside:
+            given.append(source)
         if given:
             found.append(place)
-            wanted.update(name for one in given for name in _NAME.findall(one["value"]))
+            inside = _indentation(source)
+            wanted.update(name for value in given for name in _NAME.findall(value))
     return tuple(sorted(found[:MOST_LINES]))
+
+
+def _indentation(source: str) -> int:
+    return len(source) - len(source.lstrip())
 
 
 def _values(source: str) -> list[str]:
