@@ -20,10 +20,17 @@ ROOT = Path(__file__).resolve().parent.parent
 KERNEL = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v3"
 SLOT = ["--op", "cross_entropy", "--gpu", "h200", "--dtype", "bf16"]
 SHAPE = ["--shape", "tokens=1024,vocab_size=32000"]
+BESIDE = ["--shape", "tokens=17,vocab_size=32000"]
+"""Shape for which no kernel answers."""
 TASK = "triton_softmax_h200_bf16_b16_h4096_0fa462bc"
 COMMANDS = (
     *(["--help"], ["task", "create", "--help"], ["explain", "RUN_NOT_FOUND"], ["completion", "bash"]),
-    *(["lookup", *SLOT, *SHAPE], ["lookup", *SLOT, *SHAPE, "--nearest"], ["recommend", "--model", "llama3.1-8b"]),
+    *(
+        ["lookup", *SLOT, *SHAPE],
+        ["lookup", *SLOT, *SHAPE, "--nearest"],
+        ["lookup", *SLOT, *BESIDE],
+        ["recommend", "--model", "llama3.1-8b"],
+    ),
     *(["run", "list"], ["run", "list", "--json"], ["run", "show", "last"], ["run", "show", "last", "--log"]),
     *(["run", "diff", "last", "last-1"], ["run", "check", "last"], ["plan", "last"], ["prompt", "last"]),
     *(["task", "list"], ["task", "list", "--json"], ["task", "show", TASK]),

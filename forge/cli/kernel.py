@@ -10,7 +10,7 @@ from forge.cli.document import emit_document
 from forge.cli.kernel_summary import show_summary
 from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.lists import Asked, show_kernels
-from forge.cli.opening import ask_events, open_workspace
+from forge.cli.opening import ask_at_head, ask_events, open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, short
 from forge.cli.signed import say_if_unsigned
@@ -55,10 +55,12 @@ def show(
 
     Example: forge kernel show cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
-    from forge.app.kernels import find_kernel
+    entry = ask_at_head(home, lambda head: head.kernel(kernel_id))
+    if entry is None:
+        from forge.app.kernels import find_kernel
 
-    with open_workspace(home) as workspace:
-        entry = find_kernel(workspace, kernel_id)
+        with open_workspace(home) as workspace:
+            entry = find_kernel(workspace, kernel_id)
     if as_json:
         emit_json(entry)
     elif everything:

@@ -124,12 +124,12 @@ def _run(found: "AtHead", given: Given, name: str | None) -> bool:
 
 
 def _task(found: "AtHead", given: Given, name: str | None) -> bool:
-    task = None if JSON in given or name is None else found.task(name)
+    task = None if name is None else found.task(name)
     if task is None:
         return False
     from forge.cli.lists import show_task
 
-    show_task(task, as_json=False)
+    show_task(task, as_json=JSON in given)
     return True
 
 

@@ -7,8 +7,10 @@ mistakes, are left to the whole command, which says what is wrong.
 from collections.abc import Sequence
 from pathlib import Path
 
-VALUES = ("--op", "--gpu", "--dtype", "--shape", "--home")
-"""Options with a value that a plain question may have; all but --home are needed."""
+NEEDED = ("--op", "--gpu", "--dtype", "--shape")
+"""Options that every question has."""
+VALUES = (*NEEDED, "--home", "--since", "--language")
+"""Options with a value that a plain question may have."""
 MOST_DIGITS = 18
 """Number of digits of a size, at most: int() refuses 5000, and no size has 18."""
 JSON = "--json"
@@ -68,7 +70,7 @@ def _parsed(arguments: Sequence[str]) -> dict[str, str] | None:
         if option in asked or not value or value.startswith("-") != (option in FLAGS):
             return None
         asked[option] = value
-    return asked if {*VALUES} - {"--home"} <= asked.keys() else None
+    return asked if {*NEEDED} <= asked.keys() else None
 
 
 def _sizes(shape: str) -> dict[str, int] | None:
@@ -100,23 +102,26 @@ def _answered(asked: dict[str, str]) -> dict[str, object] | None:
     policy = Policy(
         shape="nearest" if "--nearest" in asked else "between",
         deprecated="--deprecated" in asked,
+        measured_since=asked.get("--since"),
         evidence="replicated" if "--replicated" in asked else "provisional",
         regime="resident" if "--resident" in asked else "cold",
     )
     slot = {"op": asked["--op"], "gpu": gpu, "dtype": asked["--dtype"]}
-    found = registry.lookup(**slot, shape=sizes, policy=policy.of_architecture(arch))
+    language = asked.get("--language")
+    found = registry.lookup(**slot, shape=sizes, language=language, policy=policy.of_architecture(arch))
     if found.kernel is not None:
         found.kernel.read_source()  # raises BlobCorrupt if it isn't what was promoted
-    elif not _is_known(slot, sizes):
+    elif not _is_known(slot, sizes, language):
         return None
     return lookup_document(registry, found, arch=arch, ran_on_gpu=None if gpu == PROCESSOR else True)
 
 
-def _is_known(slot: dict[str, str], sizes: dict[str, int]) -> bool:
-    """Return whether the catalogue has the operation with exactly these axes, and the element type."""
+def _is_known(slot: dict[str, str], sizes: dict[str, int], language: str | None) -> bool:
+    """Return whether the catalogue has the operation with exactly these axes, the element type and the language."""
     from forge.cli.completing import completion_table
 
     table = completion_table()
     sizes_are_sound = all(1 <= size <= LARGEST_SIZE for size in sizes.values())
-    known = sizes.keys() == set(table["axes"].get(slot["op"], ())) and slot["dtype"] in table["values"]["dtype"]
-    return known and sizes_are_sound
+    has_axes = sizes.keys() == set(table["axes"].get(slot["op"], ()))
+    has_language = language is None or language in table["values"]["language"]
+    return has_axes and has_language and sizes_are_sound and slot["dtype"] in table["values"]["dtype"]

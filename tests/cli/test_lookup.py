@@ -108,7 +108,10 @@ def test_a_policy_that_is_none_is_refused(home, options, said):
     assert said in answer.err
 
 
-@pytest.mark.parametrize("form", [(), ("--json",)], ids=["table", "json"])
+FORMS = [(), ("--json",), ("--nearest",), ("--since", "2020-01-01"), ("--since", "2099-01-01"), ("--language", "cpp")]
+
+
+@pytest.mark.parametrize("form", [*FORMS, ("--language", "triton"), ("--resident",)], ids="".join)
 def test_a_plain_question_gets_the_whole_commands_answer(home, form, monkeypatch):
     plain = (*slot(shape="batch=16,hidden_size=4096"), "--home", str(home), *form)
     quick = ask(*plain)

@@ -78,6 +78,7 @@ def whole(home: Path, *arguments: str) -> str:
         *(("ledger", "log"), ("run", "show", "r1"), ("run", "show", "last", "--json")),
         *(("token", "list"), ("lesson", "list"), ("agent", "list"), ("work", "list"), ("work", "list", "--json")),
         ("task", "show", "triton_softmax_h200_bf16_b16_h4096_0fa462bc"),
+        ("task", "show", "triton_softmax_h200_bf16_b16_h4096_0fa462bc", "--json"),
     ],
 )
 def test_the_shipped_registry_is_listed_alike(shipped: Path, arguments: Sequence[str]) -> None:
@@ -124,6 +125,7 @@ MORE_AUDITS = ("regressions", "rejections", "replication", "stale", "views")
         *(("plan", "r1"), ("plan", "last"), ("kernel", "history", KERNEL), ("kernel", "history", KERNEL, "--json")),
         *(("run", "show", "last", "--log"), ("run", "show", "r20", "--log", "--json"), ("run", "check", "last")),
         *(("run", "diff", "last", "last-1"), ("run", "diff", "r60", "r61", "--json")),
+        ("kernel", "show", KERNEL, "--all"),
         *(("prompt", "last"), ("prompt", "r3", "--json"), ("ledger", "imported"), ("ledger", "key", "show")),
     ],
     ids=" ".join,
