@@ -21,6 +21,8 @@ KINDS: tuple[InputKind, ...] = (
 """Kinds of values that the gate asks."""
 ASKED_AGAIN: tuple[InputKind, ...] = (*("offset_operands",) * 4, *("ordered",) * 4)
 """Kinds that are asked again at the odd width: chance decides to which side weights are shifted, and if they rise."""
+ON_ANOTHER_PATH_AGAIN: tuple[InputKind, ...] = ("ordered",) * 3
+"""Kinds that are asked again where a kernel may go another way: chance decides how far apart like numbers lie."""
 MIXED_EACH, INTERPRETED_MIXED = 3, 4
 """Numbers of draws of mixed values at each width natively, and in all in an interpreter. A pattern that one draw in
 twenty has is missed by 96 draws with a chance of 0.7 %; each draw costs a small call."""
@@ -95,7 +97,8 @@ def _on_another_path(
     """Judge each kind at the shape, some in one release; then small values with other scalars."""
     scalars = tuple(kernel.operation.scalars.values())
     larger = tuple(value * 2.0 ** kernel.rng.randint(*SCALAR_POWERS) for value in scalars)
-    together = _together([kernel.case(shape, kind) for kind in kinds])
+    again = tuple(kind for kind in ON_ANOTHER_PATH_AGAIN if kind in kinds)
+    together = _together([kernel.case(shape, kind) for kind in (*kinds, *again)])
     alone = [
         [kernel.case(shape, "small", scalars=values)]
         for values in (larger, tuple(value / SCALAR_DIVISOR for value in scalars))

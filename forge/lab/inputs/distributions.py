@@ -33,6 +33,9 @@ SHIFT, OPERAND_SHIFT = 1000.0, 8.0
 """Distances from zero by which the kinds `offset_mean` and `offset_operands` shift values."""
 LOWEST: dict[DType, float] = {"fp32": -(2.0**100), "bf16": -(2.0**100), "fp16": -65504.0}
 """Numbers that replace minus infinity in finite masks, by dtype. Twice the number is finite too, except in fp16."""
+LANE_LENGTHS = (4, 8, 16, 32)
+"""Numbers of a lane's elements of which one is drawn, where elements of like size lie in one lane. A lane that keeps
+too few of its largest elements then loses some; lanes are a power of two."""
 UNMASKED_COLUMNS = 3
 """Number of columns that a mask leaves, fewer than any block of columns that kernels process at once."""
 
@@ -154,7 +157,19 @@ def _ordered(values: torch.Tensor, _: DType, __: int, generator: torch.Generator
     import torch
 
     rising = values.sort(-1).values
-    return torch.where(_per_row(_pattern_of_rows(values, 2, generator) == 0, values), rising, rising.flip(-1))
+    lanes = values.shape[-1] // LANE_LENGTHS[_random_below(len(LANE_LENGTHS), generator)]
+    orders = torch.stack((rising, rising.flip(-1), _by_lanes(rising, 2 ** max(0, lanes.bit_length() - 1))))
+    return orders[_pattern_of_rows(values, len(orders), generator), torch.arange(len(values))]
+
+
+def _by_lanes(rising: torch.Tensor, lanes: int) -> torch.Tensor:
+    """Return rows in which like numbers are `lanes` places apart; the smallest may be left over at the end."""
+    import torch
+
+    length = rising.shape[-1] // lanes
+    left = rising.shape[-1] - length * lanes
+    whole = rising[..., left:].unflatten(-1, (lanes, length)).transpose(-1, -2).flatten(-2)
+    return torch.cat((whole, rising[..., :left]), -1)
 
 
 def _rows_apart(values: torch.Tensor, dtype: DType, _: int, generator: torch.Generator) -> torch.Tensor:
