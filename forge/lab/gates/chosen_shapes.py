@@ -2,7 +2,7 @@
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -16,11 +16,6 @@ shows at one of them."""
 MODEL_WIDTHS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192)
 """Sizes of the axis that is summed over in published models, and powers of two. Kernels have code of their own for
 them, and no drawn size is likely to be one."""
-BESIDE_POWERS = tuple(
-    sorted({2**power + beside for power in range(2, 15) for beside in (-1, 0, 1)} - {*EDGES, *MODEL_WIDTHS})
-)
-"""All other powers of two from 4 to 16384, and the sizes beside them. These are a vector, a warp or a block, and one
-element more or less. Other axes are short there."""
 INTERPRETED_WIDTHS, INTERPRETED_ROWS = 4, 2
 """Numbers of widths of each of these two lists, and of numbers of rows beside powers of two, that an interpreter is
 asked. They are drawn at random, since an interpreter takes long."""
@@ -36,9 +31,6 @@ sum costs time."""
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 """Numbers of rows that are always asked: none, a few, and numbers around 256, where a last block of rows is full or
 holds one."""
-ROWS_BESIDE_POWERS = tuple(sorted({2**power + beside for power in range(2, 11) for beside in (-1, 0, 1)} - {*ROWS}))
-"""Other numbers of rows that are asked with few columns: powers of two from 4 to 1024, and the numbers beside them.
-A tile of rows is then full, short of one row, or followed by one."""
 MOST_EQUAL_ELEMENTS, EQUAL_RANGE = 2**16, (4, 129)
 """Number of elements of an operand, at most, and range of the size where several axes have the same size. A kernel
 may tell its axes apart by their sizes."""
@@ -61,6 +53,8 @@ them."""
 CORNERS = ((2, 1, 1024), (2, 1, 1024), (4, 2, 192), (16, 8, 192))
 """Modulus, remainder and largest value of the width in each shape with many rows. Other code often handles many rows
 at once, and a third kind of code the corner of two tails. The width is even in some; other axes are odd."""
+WHOLE_TILE = 64
+"""Number that divides an axis in whole tiles. Most tiles in use have up to 64 rows or columns."""
 WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
 """Range of widths over many rows, and range of a number whose double plus one is the size of a free axis there."""
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
@@ -97,28 +91,12 @@ def edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     by_free = [shape for shape in by_free if narrowed(kernel.operation, shape) == shape]
     found = (
         *by_reduced,
-        *_beside_powers(kernel),
         *_single_rows(kernel),
         *_with_equal_axes(kernel),
         *by_rows,
         *by_free,
     )
     return [affordable(kernel.operation, shape, kernel.shape) for shape in found]
-
-
-def _beside_powers(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with a width or a number of rows that is a power of two or beside one; free axes are short."""
-    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
-    thin = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
-    widths, counts = list(BESIDE_POWERS), list(ROWS_BESIDE_POWERS)
-    if not kernel.runner.takes_large_shapes:
-        widths = rng.sample(widths, INTERPRETED_WIDTHS)
-        counts = rng.sample([count for count in counts if count <= FREE_EDGES[-2]], INTERPRETED_ROWS)
-    shapes = [{**thin, rows: min(3, kernel.shape[rows]), reduced: width} for width in widths]
-    for count in counts:
-        narrow = {**thin, reduced: min(kernel.shape[reduced], MOST_TALL_ELEMENTS // count, log_uniform(rng, *WIDTHS))}
-        shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
-    return list(shapes)
 
 
 def _single_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
@@ -192,18 +170,30 @@ def _octaves(low: int, high: int) -> list[tuple[int, int]]:
 
 
 def corner_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with many rows in which several axes have tails at once."""
-    operation, rng = kernel.operation, kernel.rng
-    shapes: list[Mapping[str, int]] = []
-    for modulus, rest, widest in CORNERS:
-        free = {axis: 2 * rng.randint(*ODD_FREE_RANGE) + 1 for axis in operation.free_axes}
-        reduced = {operation.reduced_axis: of_class(rng, WIDTHS[0], widest, modulus, rest)}
-        thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
-        rows = rows_within(operation, thin, rng.randint(*kernel.runner.corner_rows_range))
-        wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
-        smaller = affordable(operation, wanted, kernel.shape, most_elements=kernel.runner.most_corner_elements)
-        shapes.append({**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}})
+    """Return shapes with many rows in which several axes have tails at once; some have whole tiles beside them."""
+    operation = kernel.operation
+    shapes = [_corner(kernel, *corner) for corner in CORNERS]
+    if kernel.runner.takes_large_shapes and operation.free_axes:
+        rows, free = operation.row_axis, operation.free_axes
+        whole = [_whole(_corner(kernel, *CORNERS[0]), axes) for axes in ((rows,), free)]
+        shapes += [shape for shape in whole if largest_operand(operation, shape) <= MOST_ELEMENTS]
     return shapes
+
+
+def _corner(kernel: LoadedKernel, modulus: int, rest: int, widest: int) -> Mapping[str, int]:
+    operation, rng = kernel.operation, kernel.rng
+    free = {axis: 2 * rng.randint(*ODD_FREE_RANGE) + 1 for axis in operation.free_axes}
+    reduced = {operation.reduced_axis: of_class(rng, WIDTHS[0], widest, modulus, rest)}
+    thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
+    rows = rows_within(operation, thin, rng.randint(*kernel.runner.corner_rows_range))
+    wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
+    smaller = affordable(operation, wanted, kernel.shape, most_elements=kernel.runner.most_corner_elements)
+    return {**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}}
+
+
+def _whole(shape: Mapping[str, int], axes: Sequence[str]) -> Mapping[str, int]:
+    """Return the shape with these axes extended to whole tiles."""
+    return {**shape, **{axis: -(-shape[axis] // WHOLE_TILE) * WHOLE_TILE for axis in axes}}
 
 
 def wide_rows(operation: Operation) -> tuple[int, int]:

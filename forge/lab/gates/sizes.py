@@ -11,14 +11,21 @@ from forge.domain.evidence import WorkloadErrors
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import configurations, large_offsets, listed_workloads
-from forge.lab.gates.chosen_shapes import corner_shapes, drawn_shapes, edge_shapes, large_shapes, many_wide_rows
+from forge.lab.gates.chosen_shapes import (
+    corner_shapes,
+    drawn_shapes,
+    edge_shapes,
+    large_shapes,
+    many_wide_rows,
+)
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.telling_sizes import telling_sizes
 from forge.lab.inputs.changes import swap_in_row
 from forge.lab.inputs.shape_budget import largest_operand
 
 AGAIN_SHARE = 0.25
-"""Share of the shapes with many wide rows that are asked twice. Chosen; there is one for each pair of octaves, and
-each call takes some tens of milliseconds."""
+"""Share of the shapes that are asked twice, of those with one telling size and of those with many wide rows. Chosen;
+they are most of all shapes, and a cache by shape shows at any of them."""
 SWAP_ELEMENTS, SWAP_SHARE = 2**17, 0.5
 """Number of elements in an operand from which on a shape's second question may only swap two elements, and the share
 of those. A kernel may cache costly work by shape, by address or by a few elements."""
@@ -33,9 +40,9 @@ def examine(kernel: LoadedKernel) -> Finding:
     inside, of_domain = _domain_shapes(kernel)
     drawn = other_shapes(kernel, *edge_shapes(kernel), *drawn_shapes(kernel), *corner_shapes(kernel), *inside)
     large = other_shapes(kernel, *large_shapes(kernel))
-    both = other_shapes(kernel, *many_wide_rows(kernel))
+    once = other_shapes(kernel, *telling_sizes(kernel), *many_wide_rows(kernel))
     asked = sorted(
-        (*drawn, *both, *kernel.held_out, *large),
+        (*drawn, *once, *kernel.held_out, *large),
         key=lambda shape: (math.prod(shape.values()), sorted(shape.items())),
     )
     if not asked:
@@ -43,7 +50,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     errors: list[WorkloadErrors] = []
     # held-out shapes come once more, since a kernel may keep a plan for the last shape
     for shape in (*asked, *reversed(kernel.held_out)):
-        again = shape not in both or kernel.rng.random() < AGAIN_SHARE
+        again = shape not in once or kernel.rng.random() < AGAIN_SHARE
         checked = _ask_at(kernel, shape, large=shape in large, again=again)
         if isinstance(checked, Failed):
             return checked

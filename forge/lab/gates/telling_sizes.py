@@ -1,0 +1,94 @@
+"""Chooses shapes with one size that kernels often treat by code of its own, for the gate `sizes`."""
+
+from collections.abc import Mapping
+
+from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.gates.chosen_shapes import (
+    EDGES,
+    FEW_COLUMNS,
+    INTERPRETED_ROWS,
+    INTERPRETED_WIDTHS,
+    MODEL_WIDTHS,
+    MOST_FREE,
+    ROWS,
+    SHORT_SUM,
+    WIDTHS,
+)
+from forge.lab.inputs.random_sizes import log_uniform, of_class
+from forge.lab.inputs.shape_budget import affordable, largest_operand
+
+INTERMEDIATE_WIDTHS = (5632, 6656, 8960, 11008, 13824)
+"""Sizes in published models that have a larger odd factor: those between the two products of a feed-forward layer."""
+BESIDE_POWERS = tuple(
+    sorted({2**power + beside for power in range(2, 15) for beside in (-1, 0, 1)} - {*EDGES, *MODEL_WIDTHS})
+)
+"""All other powers of two from 4 to 16384, and the sizes beside them. These are a vector, a warp or a block, and one
+element more or less. Other axes are short there."""
+ODD_FACTORS, MOST_ROUND_ROWS, MOST_ROUND_FREE, WIDEST_ROUND = (3, 5, 7, 9), 512, 2**13, 2**14
+"""Odd factors of round sizes, and the largest such number of rows, size of another axis, and width. Kernels have code
+of their own for heads of 80 or 96 numbers, groups of 5 or 6 heads, and batches of 24."""
+LARGE_POWERS = (512, 1024, 2048, 4096, 8192)
+"""Powers of two beyond `FREE_EDGES` that are asked of other axes, as the columns of a product of matrices."""
+ROWS_BESIDE_POWERS = tuple(sorted({2**power + beside for power in range(2, 11) for beside in (-1, 0, 1)} - {*ROWS}))
+"""Other numbers of rows that are asked with few columns: powers of two from 4 to 1024, and the numbers beside them.
+A tile of rows is then full, short of one row, or followed by one."""
+MOST_INTERPRETED = 257
+"""Largest number of rows, or size of another axis, that an interpreter is asked here. Chosen; it takes long."""
+TOLD_ROWS = (1, 1, 2, 3)
+"""Numbers of rows beside a telling size of another axis, of which one is drawn: mostly one, as decoding asks."""
+LONG_REMAINDERS, LONG_WIDTHS = 16, (1025, 2**13)
+"""Number of remainders of long widths, and their range. Vectors of up to sixteen elements divide them, and a kernel
+often reads one long row by code of its own."""
+MOST_TOLD_ELEMENTS = 2**15
+"""Number of elements in an operand where one size is telling, at most, unless two of each other axis have more.
+Chosen; there are some hundred such shapes."""
+
+
+def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes with one telling size: beside a power of two, a power, or a small odd number times a power.
+
+    Other axes are short, so that each operand has few elements where the telling size allows it.
+    """
+    rng, operation = kernel.rng, kernel.operation
+    rows, reduced, large = operation.row_axis, operation.reduced_axis, kernel.runner.takes_large_shapes
+    widths = sorted({*BESIDE_POWERS, *INTERMEDIATE_WIDTHS, *_round_sizes(WIDEST_ROUND)})
+    counts = sorted({*ROWS_BESIDE_POWERS, *_round_sizes(MOST_ROUND_ROWS)})
+    free = [*ODD_FACTORS[1:], *_round_sizes(MOST_ROUND_FREE), *LARGE_POWERS]
+    least = {**kernel.shape, **dict.fromkeys((rows, reduced, *operation.free_axes), 1)}
+    if not large:
+        widths = rng.sample(widths, INTERPRETED_WIDTHS)
+        free = rng.sample([size for size in free if size <= MOST_INTERPRETED], INTERPRETED_WIDTHS)
+        counts = rng.sample([count for count in counts if count <= MOST_INTERPRETED], INTERPRETED_ROWS)
+    told = [(reduced, size) for size in widths] + [(rows, size) for size in counts]
+    for axis in operation.free_axes:
+        quick = [size for size in free if largest_operand(operation, {**least, axis: size}) <= MOST_TOLD_ELEMENTS]
+        told += [(axis, size) for size in free if size <= MOST_FREE or size in quick]
+    shapes = [_with_size(kernel, axis, size) for axis, size in told]
+    long = [of_class(rng, *LONG_WIDTHS, LONG_REMAINDERS, remainder) for remainder in range(LONG_REMAINDERS * large)]
+    return [*shapes, *({**_with_size(kernel, reduced, width), rows: 1} for width in long)]
+
+
+def _round_sizes(most: int) -> list[int]:
+    """Return the odd factors times powers of two from two on."""
+    return sorted(
+        odd * 2**power for odd in ODD_FACTORS for power in range(1, most.bit_length()) if odd << power <= most
+    )
+
+
+def _with_size(kernel: LoadedKernel, axis: str, size: int) -> Mapping[str, int]:
+    """Return a shape with this size of one axis, a few rows and a drawn width, made smaller until it costs little."""
+    operation = kernel.operation
+    rows, reduced = operation.row_axis, operation.reduced_axis
+    most = WIDTHS if axis == rows else SHORT_SUM
+    shape = {
+        **kernel.shape,
+        **{one: min(FEW_COLUMNS, kernel.shape[one]) for one in operation.free_axes},
+        rows: kernel.rng.choice(TOLD_ROWS),
+        reduced: min(kernel.shape[reduced], log_uniform(kernel.rng, *most)),
+        axis: size,
+    }
+    shortened = [one for one in (reduced, *operation.free_axes, rows) if one != axis]
+    for one in shortened:
+        share = MOST_TOLD_ELEMENTS / max(1, largest_operand(operation, shape))
+        shape[one] = max(min(2, shape[one]), int(shape[one] * min(1.0, share)))
+    return affordable(operation, shape, kernel.shape)
