@@ -55,7 +55,7 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge plan last
     """
-    document = None if as_json else ask_at_head(home, lambda found: found.plan(run))
+    document = ask_at_head(home, lambda found: found.plan(run))
     if document is None:
         document = _planned(run, home)
     if as_json:
@@ -69,6 +69,7 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
 
 def _planned(run: str, home: Path | None) -> dict[str, Any]:
     """Return the plan of a run as a document; plan the run first if that isn't done."""
+    from forge.app.as_document import plain
     from forge.app.briefs import prepare
 
     with open_workspace(home) as workspace:
@@ -76,7 +77,7 @@ def _planned(run: str, home: Path | None) -> dict[str, Any]:
         prepare(workspace, state)
         accepted = workspace.find_run(state.run_id).plan
     assert accepted is not None
-    return accepted.event.model_dump(mode="json")
+    return plain(accepted).event
 
 
 def prompt(

@@ -134,22 +134,18 @@ def _task(found: "AtHead", given: Given, name: str | None) -> bool:
 
 
 def _tokens(found: "AtHead", given: Given, _: str | None) -> bool:
-    if JSON in given:
-        return False
     from forge.app.token_list import tokens_now
     from forge.cli.lists import show_tokens
 
-    show_tokens(tokens_now(found), as_json=False)
+    show_tokens(tokens_now(found), as_json=JSON in given)
     return True
 
 
 def _lessons(found: "AtHead", given: Given, _: str | None) -> bool:
-    if JSON in given:
-        return False
     from forge.app.lesson_list import lessons_of
     from forge.cli.lists import show_lessons
 
-    show_lessons(lessons_of(found), as_json=False)
+    show_lessons(lessons_of(found), as_json=JSON in given)
     return True
 
 

@@ -115,7 +115,9 @@ def _plain(row: StoredRow, path: Path) -> PlainEvent:
     content = row.payload.encode()
     if hashlib.sha256(content).digest() != row.payload_sha256 or event_hash(row) != row.event_hash:
         raise _unsound(path, row.seq, "isn't the one that was recorded")
-    event = upcast(row.type, row.schema_version, orjson.loads(content), to_version=kind.version)
+    event = orjson.loads(content)
+    if row.schema_version < kind.version:
+        event = dict(sorted(upcast(row.type, row.schema_version, event, to_version=kind.version).items()))
     if kind.stream.format_map(event) != row.stream:
         raise _unsound(path, row.seq, f"stands in {row.stream!r}, and its content names another stream")
     try:

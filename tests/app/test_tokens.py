@@ -51,7 +51,8 @@ def test_a_revoked_an_expired_and_an_unknown_token_are_refused(empty: Path, monk
     assert caller(empty, eve["token"]) is None
     for unknown in ("", "forge_", ada["token"][:-1], ada["token"] * 50, "forge_\udc80"):
         assert caller(empty, unknown) is None
-    states = {one["name"]: one["state"] for one in ask("token", "list", "--home", empty, "--json").document}
+    with Workspace.open(empty) as workspace:
+        states = {one["name"]: one["state"] for one in tokens.all_tokens(workspace)}
     assert states == {"ada": "revoked", "eve": "expired"}
 
 

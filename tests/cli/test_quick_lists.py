@@ -103,10 +103,11 @@ def test_tokens_are_listed_alike(home: Path) -> None:
     granted(home, "ada")
     granted(home, "bob")
     ask("token", "revoke", "bob", "--home", home)
-    shown = quick(home, "token", "list")
-    assert shown is not None
-    assert "revoked" in shown
-    assert shown == whole(home, "token", "list")
+    for form in ((), ("--json",)):
+        shown = quick(home, "token", "list", *form)
+        assert shown is not None
+        assert "revoked" in shown
+        assert shown == whole(home, "token", "list", *form)
 
 
 AUDITS = ("claims", "doubts", "effectiveness", "experiments", "fast-p", "invalidated", "leaderboard")
@@ -122,6 +123,12 @@ MORE_AUDITS = ("regressions", "rejections", "replication", "stale", "views")
         *(("audit", name, "--json") for name in (*AUDITS, *MORE_AUDITS)),
         *(("audit", "roofline", "--gpu", "h200", "--json"), ("audit", "stale", "--days", "1", "--current", "ledger")),
         *(("notes", "softmax"), ("notes", "rmsnorm", "--gpu", "h200", "--json"), ("notes", "sampling")),
+        *(
+            ("plan", "r1", "--json"),
+            ("plan", "last", "--json"),
+            ("token", "list", "--json"),
+            ("lesson", "list", "--json"),
+        ),
         *(("plan", "r1"), ("plan", "last"), ("kernel", "history", KERNEL), ("kernel", "history", KERNEL, "--json")),
         *(("run", "show", "last", "--log"), ("run", "show", "r20", "--log", "--json"), ("run", "check", "last")),
         *(("run", "diff", "last", "last-1"), ("run", "diff", "r60", "r61", "--json")),
