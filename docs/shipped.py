@@ -31,26 +31,27 @@ HEADER = (
     "language",
     "type",
     "shape",
+    "GPU",
     "kernel",
     "best other",
-    "ratio on the H200, 95 % interval",
+    "ratio, 95 % interval",
     "of the floor",
     "came to",
     "evidence",
     "protocol",
     "event",
 )
-RESIDENT_HEADER = (*HEADER[:4], "regime", *HEADER[4:7], "event")
+RESIDENT_HEADER = (*HEADER[:5], "regime", *HEADER[5:8], "event")
 
 
 def introduction() -> Iterator[str]:
     """What the table shows."""
     yield "This page lists the results in the ledger that ships with Forge."
     yield "`kernel_registry.db`, `forge_runs/` and `kernel_registry/` at the project's top level are a workspace."
-    yield "`benchmarks/registry.py` took the kernels in `examples/h200/` through the pipeline on an NVIDIA H200,"
-    yield "and the ledger holds what was decided."
-    yield "A row is the newest benchmark or refusal of one slot (operation, language, type and shape), baselines that"
-    yield "stand included."
+    yield "`benchmarks/registry.py` took the kernels in `examples/h200/` through the pipeline on NVIDIA H200"
+    yield "and H100 GPUs, and the ledger holds what was decided."
+    yield "A row is the newest benchmark or refusal of one slot (operation, language, type, shape and GPU), baselines"
+    yield "that stand included."
     yield "Results without a row are [listed below](#what-the-table-leaves-out)."
     yield "`forge ledger verify --full` computes every number again from its samples;"
     yield "`forge kernel history KERNEL` shows the evidence of a promotion."
@@ -139,7 +140,7 @@ def _rows(workspace: Workspace) -> Iterator[tuple[str, ...]]:
         kernel_id = promoted.get(event.run_id)
         row = _row(tasks[event.task_id], event, promoted)
         if kernel_id is not None and _is_taken_back(standings.of(kernel_id, seq)):
-            row = (*row[:4], *[""] * 4, row[-1])  # nothing may be said about its speed
+            row = (*row[:5], *[""] * 4, row[-1])  # nothing may be said about its speed
         evidence = "" if kernel_id is None else _evidence(standings.of(kernel_id, seq))
         yield (*row, evidence, _protocol(workspace, event), f"event {seq}")
 
@@ -181,7 +182,7 @@ _Timed = BenchmarkRecorded | BenchmarkFailed
 
 
 Slot = tuple[str, ...]
-"""Operation, language, type and sizes of a task."""
+"""Operation, language, type, sizes and GPU of a task."""
 
 
 def _last(
@@ -198,14 +199,14 @@ def _last(
 
 
 def _slot(task: Task) -> Slot:
-    return (task.op, task.language, task.dtype, *(f"{axis} {size:9}" for axis, size in sorted(task.shape.items())))
+    sizes = (f"{axis} {size:9}" for axis, size in sorted(task.shape.items()))
+    return (task.op, task.language, task.dtype, *sizes, task.target.gpu)
 
 
 def _row(
     task: Task, event: BenchmarkRecorded | BenchmarkFailed | CandidateRejected, promoted: dict[str, str]
 ) -> tuple[str, ...]:
-    shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
-    named = (task.op, task.language, task.dtype, shape)
+    named = _named(task)
     if isinstance(event, CandidateRejected):
         return (*named, "", "", "", "", f"refused: {event.reason.code}")
     came_to = f"`{promoted[event.run_id]}`" if event.run_id in promoted else _ended(event)
@@ -213,6 +214,12 @@ def _row(
     if undecided or not event.workloads:  # numbers without a verdict say nothing
         return (*named, "", "", "", "", came_to)
     return (*named, *_numbers(task, event.workloads[0]), came_to)
+
+
+def _named(task: Task) -> tuple[str, ...]:
+    """The cells that name a slot."""
+    shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
+    return (task.op, task.language, task.dtype, shape, task.target.gpu.upper())
 
 
 def _protocol(workspace: Workspace, event: BenchmarkRecorded | BenchmarkFailed | CandidateRejected) -> str:
@@ -263,9 +270,7 @@ def resident_rows() -> Iterator[tuple[str, ...]]:
         if kernel_id is not None and _is_taken_back(standings.of(kernel_id, seq)):
             continue
         task, shown = tasks[event.task_id], residency.timing.confirmation or residency.timing
-        shape = ", ".join(f"{axis} {size}" for axis, size in task.shape.items())
-        named = (task.op, task.language, task.dtype, shape, "with resident operands")
-        yield (*named, *_over_the_fastest(task, shown), f"event {seq}")
+        yield (*_named(task), "with resident operands", *_over_the_fastest(task, shown), f"event {seq}")
 
 
 def resident() -> Iterator[str]:

@@ -95,13 +95,14 @@ def test_an_engine_finds_each_kernel_on_offer_and_no_other(home: Path, history: 
     listed = json.loads((home / "kernel_registry" / "verified_kernels.json").read_text())["kernels"]
     status = {one["kernel_id"]: one["status"] for one in listed}
     assert set(status) == {event.kernel_id for event in promoted}
-    on_offer = {(event.task.op, event.task.dtype, *sorted(event.task.shape.items())): False for event in promoted}
+    on_offer: dict[tuple, bool] = {}
     for event in promoted:
-        slot = (event.task.op, event.task.dtype, *sorted(event.task.shape.items()))
-        on_offer[slot] |= status[event.kernel_id] == "active"
-    for (op, dtype, *shape), offered in on_offer.items():
-        found = registry.lookup(op=op, gpu="H200", dtype=dtype, shape=dict(shape))
-        assert (found.match == "exact") is offered, (op, dtype, shape)
+        task = event.task
+        slot = (task.op, task.target.gpu, task.dtype, *sorted(task.shape.items()))
+        on_offer[slot] = on_offer.get(slot, False) or status[event.kernel_id] == "active"
+    for (op, gpu, dtype, *shape), offered in on_offer.items():
+        found = registry.lookup(op=op, gpu=gpu, dtype=dtype, shape=dict(shape))
+        assert (found.match == "exact") is offered, (op, gpu, dtype, shape)
 
 
 def test_the_published_registry_names_no_private_key() -> None:

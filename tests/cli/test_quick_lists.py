@@ -23,6 +23,8 @@ from tests.app.test_tokens import granted
 from tests.cli.asking import ask, copied
 
 ROOT = Path(__file__).parents[2]
+SEALED = max((ROOT / "forge_runs").glob("2*")).name
+"""The newest run that came to its end."""
 KERNEL = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v3"
 
 
@@ -33,8 +35,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(ROOT / "kernel_registry.db", home)
     (home / "forge_runs").mkdir()
     (home / "forge_runs" / "cas").symlink_to(ROOT / "forge_runs" / "cas")
-    last = max((ROOT / "forge_runs").glob("2*"))
-    shutil.copytree(last, home / "forge_runs" / last.name)
+    shutil.copytree(ROOT / "forge_runs" / SEALED, home / "forge_runs" / SEALED)
     with Workspace.open(home) as workspace:
         workspace.publish()
     return home
@@ -130,7 +131,7 @@ MORE_AUDITS = ("regressions", "rejections", "replication", "stale", "views")
             ("lesson", "list", "--json"),
         ),
         *(("plan", "r1"), ("plan", "last"), ("kernel", "history", KERNEL), ("kernel", "history", KERNEL, "--json")),
-        *(("run", "show", "last", "--log"), ("run", "show", "r20", "--log", "--json"), ("run", "check", "last")),
+        *(("run", "show", "last", "--log"), ("run", "show", "r20", "--log", "--json"), ("run", "check", SEALED)),
         *(("run", "diff", "last", "last-1"), ("run", "diff", "r60", "r61", "--json")),
         ("kernel", "show", KERNEL, "--all"),
         *(("prompt", "last"), ("prompt", "r3", "--json"), ("ledger", "imported"), ("ledger", "key", "show")),
@@ -346,7 +347,7 @@ WITHOUT_HOME = ("explain", "skill")
         *(("lesson", "list"), ("work", "list"), ("agent", "list")),
         *(("audit", "why", KERNEL), ("audit", "history", KERNEL), ("audit", "doubts"), ("audit", "replication")),
         *(("audit", "sql", "SELECT 1"), ("notes", "softmax"), ("plan", "last"), ("explain", "COMPILE_ERROR")),
-        *(("kernel", "history", KERNEL), ("run", "show", "last", "--log"), ("run", "check", "last")),
+        *(("kernel", "history", KERNEL), ("run", "show", "last", "--log"), ("run", "check", SEALED)),
         *(("run", "diff", "last", "last-1"), ("prompt", "last"), ("ledger", "imported"), ("ledger", "key", "show")),
         *(
             ("task", "list", "--json"),

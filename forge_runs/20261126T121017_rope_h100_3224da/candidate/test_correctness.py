@@ -1,0 +1,20 @@
+"""The author's own tests; without a GPU, Triton's interpreter runs them (TRITON_INTERPRET=1)."""
+
+import pytest
+import torch
+from kernel import rope
+from reference import rope as reference
+
+device = "cuda" if torch.cuda.is_available() else "cpu"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16])
+@pytest.mark.parametrize(("rows", "width"), [(1, 1), (3, 33), (2, 64)])
+def test_it_matches_the_reference(rows, width, dtype):
+    torch.manual_seed(rows * width)
+    operands = (
+        torch.randn(rows, 4, 2 * width, dtype=dtype, device=device),
+        torch.randn(rows, width, dtype=dtype, device=device),
+        torch.randn(rows, width, dtype=dtype, device=device),
+    )
+    torch.testing.assert_close(rope(*operands), reference(*operands))
