@@ -1,7 +1,7 @@
-"""Is it correct with more threads than processors, and with one thread alone?
+"""Is it correct with more threads than processors, with one thread alone, and with each number of a few threads?
 
 A buffer with room for one thread per processor may be too small. Work that is divided between two threads may stay
-half done.
+half done. Work that three threads share may be left over, as an even number is often taken for granted.
 """
 
 import dataclasses
@@ -12,19 +12,25 @@ from forge.lab.calls.load import loaded, staged
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.inputs.random_sizes import odd_size
 from forge.lab.inputs.seeded import Seeded
-from forge.lab.inputs.shape_budget import narrowed
+from forge.lab.inputs.shape_budget import largest_operand, narrowed
 from forge.lab.job import Job
 from forge.lab.runner import PROCESSOR
 
 EXTRA_THREADS, FEWER_EXTRA_THREADS = (15, 31), (1, 3, 5)
 """Numbers of threads beyond those that a guest usually has, of which one is chosen at random; fewer in further
 attempts. Buffers of real kernels have room for 8, 16 or 32 threads; with 127 more, none could be started."""
+FEW_THREADS = range(2, 9)
+"""Numbers of threads that are all asked, with one question each. Chosen; serving programs mostly give a kernel so
+few, and each costs a guest."""
 ROWS_PER_THREAD, WIDTHS = 9, (1025, 2047)
 """Number of rows for each thread, and the range of the odd width, in the second question."""
 ATTEMPTS = 3
 """Number of guests that are started, if threads can't be started in one."""
 NO_THREAD = "Resource temporarily unavailable"
 """Message of C's runtime if a thread can't be started (errno 11, EAGAIN)."""
+MOST_FREE, MOST_ELEMENTS = 5, 2**18
+"""Size of any other axis, and number of elements of an operand, at most, where few threads are asked. Chosen; seven
+numbers of threads are."""
 THRESHOLD = "1 x the bound, every element"
 
 
@@ -34,7 +40,9 @@ def applies(job: Job) -> bool:
 
 
 def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
-    """Ask a guest with more threads, and one with a single thread, at the public shape and with many rows.
+    """Ask a guest with more threads and one with a single thread, at the public shape and with many rows.
+
+    Ask guests with few threads once each, with many rows.
 
     The machine's guests share a limit on threads, so a thread that can't be started says nothing about the candidate.
     Raise EnvironmentUnfit if this happens in every attempt.
@@ -51,14 +59,15 @@ def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
 
 
 def _ask_with_each_count(job: Job, files: Mapping[str, bytes], extra: int, rng: Seeded) -> Finding:
-    counts = (job.threads + extra, *((1,) if job.threads > 1 else ()))
+    few = [count for count in FEW_THREADS if count != job.threads]
+    counts = (job.threads + extra, *((1,) if job.threads > 1 else ()), *few)
     calls = 0
     for count in counts:
         asked = _ask(job, files, count, rng)
         if isinstance(asked, Failed):
             return asked
         calls += asked
-    return Passed(observed=f"{calls} calls with {' and '.join(map(str, counts))} threads", threshold=THRESHOLD)
+    return Passed(observed=f"{calls} calls with {', '.join(map(str, counts))} threads", threshold=THRESHOLD)
 
 
 def _ask(job: Job, files: Mapping[str, bytes], count: int, rng: Seeded) -> int | Failed:
@@ -72,12 +81,20 @@ def _ask(job: Job, files: Mapping[str, bytes], count: int, rng: Seeded) -> int |
     ):
         if isinstance(kernel, Failed):
             return _with_threads(kernel, count)
-        asked = (job.shape, many, many)
+        asked = (_shortened(job, many),) if count in FEW_THREADS else (job.shape, many, many)
         for shape in asked:
             checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):
                 return _with_threads(checked, count)
     return len(asked)
+
+
+def _shortened(job: Job, shape: Mapping[str, int]) -> Mapping[str, int]:
+    """Return the shape with short free axes and rows short enough that a call takes milliseconds."""
+    free = {axis: min(MOST_FREE, shape[axis]) for axis in job.operation.free_axes}
+    column = largest_operand(job.operation, {**shape, **free, job.operation.reduced_axis: 1})
+    width = max(1, min(shape[job.operation.reduced_axis], MOST_ELEMENTS // max(1, column)))
+    return {**shape, **free, job.operation.reduced_axis: width}
 
 
 def _with_threads(failed: Failed, count: int) -> Failed:
