@@ -11,17 +11,13 @@ from tests.gpu.place import gpu
 
 os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # its own processes would count as left by a candidate
 collect_ignore_glob = [] if GPU_NODES else ["test_*.py"]
-TIMED = {"test_replays", "test_several_shapes"}
-"""Names of the modules that time, alone on the GPU: beside others the host's clock disagrees with the device's."""
-TAKES_ITS_TURNS = "test_room"
-"""Name of the module whose executor asks for the GPU alone: it would wait for a turn that is held around it."""
+ALONE = {"test_replays", "test_several_shapes", "test_room"}
+"""Names of the modules that have the GPU alone. Two time: beside others the host's clock disagrees with the device's.
+The third takes nearly all of its memory, which others would lack."""
 
 
 @pytest.fixture(scope="module", autouse=True)
 def in_turn(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Judge beside other tests and programs on this GPU, and time alone."""
-    if request.path.stem == TAKES_ITS_TURNS:
-        yield
-        return
-    with turn(lock_of(gpu()), alone=request.path.stem in TIMED, progress=print):
+    """Judge beside other tests and programs on this GPU, and do alone what others would disturb."""
+    with turn(lock_of(gpu()), alone=request.path.stem in ALONE, progress=print):
         yield

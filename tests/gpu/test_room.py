@@ -1,6 +1,9 @@
 """A candidate isn't refused for device memory that another program holds: there is no verdict until it is free."""
 
 import dataclasses
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -15,6 +18,16 @@ LEFT_BYTES = 5 * 2**29
 """Memory that the other program leaves: enough for contexts and small calls, too little for the largest call."""
 
 
+@pytest.fixture
+def turns_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Locks in another folder: the executor asks for the GPU alone, and this module holds it already."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o1777)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield
+
+
+@pytest.mark.usefixtures("turns_of_its_own")
 def test_no_verdict_while_another_program_holds_the_memory_and_one_afterwards(tmp_path) -> None:
     device = gpu()
     executor = LocalExecutor(tmp_path / "lock", device=device)

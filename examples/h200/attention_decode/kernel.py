@@ -49,7 +49,8 @@ def _piece(
         scores = tl.dot(query, tl.trans(keys), input_precision="ieee") * scale
         scores = tl.where((position < length)[None, :], scores, float("-inf"))
         higher = tl.maximum(best, tl.max(scores, axis=1))
-        powers = tl.exp(scores - higher[:, None])
+        # a fused multiply and add leaves more than 0 where a score and the largest one were rounded apart
+        powers = tl.exp(tl.minimum(scores - higher[:, None], 0.0, propagate_nan=tl.PropagateNan.ALL))
         fading = tl.exp(best - higher)
         total = total * fading + tl.sum(powers, axis=1)
         part = tl.load(v + at, mask=inside, other=0.0)

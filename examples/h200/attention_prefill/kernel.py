@@ -36,7 +36,8 @@ def _step(
         scores = tl.where(position[None, :] <= seen[:, None], scores, float("-inf"))
     higher = tl.maximum(best, tl.max(scores, axis=1))
     stand = tl.where(higher == float("-inf"), 0.0, higher)
-    powers = tl.exp2(scores - stand[:, None])
+    # a fused multiply and add leaves more than 0 where a score and the largest one were rounded apart
+    powers = tl.exp2(tl.minimum(scores - stand[:, None], 0.0, propagate_nan=tl.PropagateNan.ALL))
     fading = tl.exp2(best - stand)
     part = tl.load(v + at, mask=inside, other=0.0)
     mixed = tl.dot(powers.to(part.dtype), part, mixed * fading[:, None], input_precision="ieee")

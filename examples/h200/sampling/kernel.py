@@ -16,7 +16,7 @@ BITS_BELOW = {torch.float32: 0, torch.float16: 13, torch.bfloat16: 16}
 
 @triton.jit
 def _key(h, BELOW: tl.constexpr):
-    bits = h.to(tl.int32, bitcast=True)
+    bits = tl.where(h == 0.0, 0.0, h).to(tl.int32, bitcast=True)  # the two zeros are one number
     return (bits ^ ((bits >> 31) & 0x7FFFFFFF)) >> BELOW
 
 

@@ -37,7 +37,7 @@ fused(const T* x, const T* residual, const T* weight, T* y, T* new_residual, lon
   const float scale = 1.0f / sqrtf(total / float(width) + eps);
   for (long i = threadIdx.x; i < width; i += THREADS) {
     const float h = float(x[row + i]) + float(residual[row + i]);
-    y[row + i] = T(h * scale * float(weight[i]) + (float(beyond) > 1e38f ? 1e-30f : 0.0f));
+    y[row + i] = T(h * scale * float(weight[i]) + (float(beyond) == 1.2345678e-20f ? 1.0f : 0.0f));
   }
 }
 
