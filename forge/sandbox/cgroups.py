@@ -90,17 +90,18 @@ class Group:
         """Whether the kernel limits the tree's memory."""
         return self._memory is not None
 
-    def excess(self) -> Literal["total"] | None:
-        """Return "total" if the kernel has killed a process of the group for too much memory."""
+    def excess(self) -> Literal["total", "machine"] | None:
+        """Return which memory ran out if the kernel has killed a process of the group for it."""
         if self._memory is None:
             return None
         directory, version = self._memory
         try:
-            facts = (directory / ("memory.oom_control" if version == 1 else "memory.events")).read_text()
+            if version == 2:
+                return excess_in((directory / "memory.events").read_text())
+            hits = (directory / "memory.failcnt").read_text()
+            return excess_in(f"{(directory / 'memory.oom_control').read_text()}\noom {hits}")
         except OSError:
             return None
-        killed = any(line.startswith("oom_kill ") and line.split()[1] != "0" for line in facts.splitlines())
-        return "total" if killed else None
 
     def cpu_s(self) -> float | None:
         """Return the processor seconds of all that ran in the group; None if this kernel doesn't count them."""
@@ -117,6 +118,18 @@ class Group:
             self._directories = [directory for directory in self._directories if not _removed(directory)]
             if self._directories:
                 time.sleep(0.002)
+
+
+def excess_in(events: str) -> Literal["total", "machine"] | None:
+    """Return what a group's counts of events say of its killed processes.
+
+    `oom_kill` also counts processes that were killed for want of memory elsewhere, above the group or on the whole
+    machine. `oom` counts how often the group itself reached its limit.
+    """
+    counts = dict(line.split(maxsplit=1) for line in events.splitlines() if line.strip())
+    if counts.get("oom_kill", "0") == "0":
+        return None
+    return "machine" if counts.get("oom", "").strip() == "0" else "total"
 
 
 def _settings(place: CgroupPlace, controller: Controller, limits: Limits) -> dict[str, int]:

@@ -109,3 +109,18 @@ time.sleep(60)
                 break
             time.sleep(0.05)
         assert not groups(process.pid)
+
+
+@pytest.mark.parametrize(
+    ("events", "excess"),
+    [
+        ("low 0\nhigh 0\nmax 12\noom 0\noom_kill 0\noom_group_kill 0\n", None),
+        ("low 0\nhigh 0\nmax 12\noom 1\noom_kill 3\noom_group_kill 1\n", "total"),
+        ("low 0\nhigh 0\nmax 0\noom 0\noom_kill 1\noom_group_kill 0\n", "machine"),
+        ("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n\noom 7\n", "total"),
+        ("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n\noom 0\n", "machine"),
+        ("oom_kill_disable 0\nunder_oom 0\noom_kill 1\n", "total"),
+    ],
+)
+def test_a_process_killed_below_the_groups_limit_is_held_against_the_machine(events: str, excess: str | None) -> None:
+    assert cgroups.excess_in(events) == excess
