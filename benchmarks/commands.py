@@ -22,6 +22,8 @@ SLOT = ["--op", "cross_entropy", "--gpu", "h200", "--dtype", "bf16"]
 SHAPE = ["--shape", "tokens=1024,vocab_size=32000"]
 BESIDE = ["--shape", "tokens=17,vocab_size=32000"]
 """Shape for which no kernel answers."""
+RUN, OTHER_RUN = "20261125T084745_topk_per_row_h200_9bb815", "20261125T084745_quantize_fp8_per_tensor_h200_588acd"
+"""Sealed runs."""
 TASK = "triton_softmax_h200_bf16_b16_h4096_0fa462bc"
 COMMANDS = (
     *(["--help"], ["task", "create", "--help"], ["explain", "RUN_NOT_FOUND"], ["completion", "bash"]),
@@ -31,8 +33,8 @@ COMMANDS = (
         ["lookup", *SLOT, *BESIDE],
         ["recommend", "--model", "llama3.1-8b"],
     ),
-    *(["run", "list"], ["run", "list", "--json"], ["run", "show", "last"], ["run", "show", "last", "--log"]),
-    *(["run", "diff", "last", "last-1"], ["run", "check", "last"], ["plan", "last"], ["prompt", "last"]),
+    *(["run", "list"], ["run", "list", "--json"], ["run", "show", RUN], ["run", "show", RUN, "--log"]),
+    *(["run", "diff", RUN, OTHER_RUN], ["run", "check", RUN], ["plan", RUN], ["prompt", RUN]),
     *(["task", "list"], ["task", "list", "--json"], ["task", "show", TASK]),
     *(["kernel", one, KERNEL] for one in ("show", "history", "claims")),
     *(["kernel", "list"], ["op", "list"], ["op", "show", "softmax"], ["notes", "softmax"]),
