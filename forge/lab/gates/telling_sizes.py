@@ -9,6 +9,7 @@ from forge.lab.gates.chosen_shapes import (
     INTERPRETED_ROWS,
     INTERPRETED_WIDTHS,
     MODEL_WIDTHS,
+    MOST_ELEMENTS,
     MOST_FREE,
     ROWS,
     SHORT_SUM,
@@ -39,6 +40,8 @@ TOLD_ROWS = (1, 1, 2, 3)
 LONG_REMAINDERS, LONG_WIDTHS = 16, (1025, 2**13)
 """Number of remainders of long widths, and their range. Vectors of up to sixteen elements divide them, and a kernel
 often reads one long row by code of its own."""
+BEYOND_SIXTEEN_BITS = (65_537, 70_000)
+"""Range of the width of one more long row, which no counter of sixteen bits counts."""
 MOST_TOLD_ELEMENTS = 2**15
 """Number of elements in an operand where one size is telling, at most, unless two of each other axis have more.
 Chosen; there are some hundred such shapes."""
@@ -65,7 +68,9 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         told += [(axis, size) for size in free if size <= MOST_FREE or size in quick]
     shapes = [_with_size(kernel, axis, size) for axis, size in told]
     long = [of_class(rng, *LONG_WIDTHS, LONG_REMAINDERS, remainder) for remainder in range(LONG_REMAINDERS * large)]
-    return [*shapes, *({**_with_size(kernel, reduced, width), rows: 1} for width in long)]
+    long += [rng.randint(*BEYOND_SIXTEEN_BITS)] * large
+    singles = [{**_with_size(kernel, reduced, width), rows: 1} for width in long]
+    return [*shapes, *(one for one in singles if largest_operand(operation, one) <= MOST_ELEMENTS)]
 
 
 def _round_sizes(most: int) -> list[int]:

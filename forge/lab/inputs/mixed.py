@@ -159,6 +159,12 @@ def _mirrored(values: torch.Tensor) -> torch.Tensor:
     return values
 
 
+def _paired(values: torch.Tensor) -> torch.Tensor:
+    """Return values in which each two neighbours are equal."""
+    values[..., 1::2] = values[..., : values.shape[-1] // 2 * 2 : 2]
+    return values
+
+
 SIGNS: tuple[Change, ...] = (
     lambda sizes: sizes,
     lambda sizes: sizes.neg_(),
@@ -175,5 +181,6 @@ ORDERS: tuple[Change, ...] = (
     lambda values: values.sort(0).values,
     lambda values: values.sort(0, descending=True).values,
     _mirrored,
+    _paired,
 )
-"""Orders of values [..., width]: rising or falling along the last axis or the first, or as in a mirror."""
+"""Orders of values [..., width]: rising or falling along the last axis or the first, as in a mirror, or in pairs."""
