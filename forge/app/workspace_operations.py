@@ -3,7 +3,7 @@
 from forge.app.own_operation import contract_of
 from forge.app.workspace import Workspace
 from forge.domain.own_operation import PREFIX, is_own
-from forge.errors import UnknownName, UsageError
+from forge.errors import UnknownName, UsageError, near_names
 from forge.events import KernelPromoted, TaskCreated
 from forge.ledger.blobs import BlobStore
 from forge.operations import OPERATIONS
@@ -38,7 +38,9 @@ def find_own_operation(workspace: Workspace, untrusted_name: str) -> Data:
             hint="forge op list",
         )
     if not chosen:
-        raise UnknownName("operation", untrusted_name, [*OPERATIONS, *names], listed_by="forge op list")
+        whole = {name.removeprefix(PREFIX).rpartition("_")[0]: name for name in names}
+        near = tuple(whole.get(one, one) for one in near_names(untrusted_name, [*whole, *OPERATIONS, *names]))
+        raise UnknownName("operation", untrusted_name, [*OPERATIONS, *names], near=near, listed_by="forge op list")
     return found[names.index(chosen[0])]
 
 

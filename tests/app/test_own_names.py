@@ -95,7 +95,7 @@ def test_a_lookup_takes_the_beginning_of_an_own_operations_name(empty: Path) -> 
         answer = ask(*slot, "--home", empty, "--json")
         assert (answer.status, answer.document["match"]) == (1, "none")
     unknown = ask("lookup", "--op", "squares", *slot[3:], "--home", empty)
-    assert (unknown.status, "unknown operation 'squares'" in unknown.error) == (2, True)
+    assert (unknown.status, f"unknown operation 'squares': expected one of {name}, " in unknown.error) == (2, True)
 
 
 def test_the_catalogue_is_shown_outside_of_a_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
