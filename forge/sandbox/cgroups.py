@@ -28,6 +28,8 @@ PARTS: dict[Controller, str] = {"memory": "cgroup_memory", "pids": "cgroup_pids"
 SUPERVISING_TASKS, SUPERVISING_BYTES = 8, 64 << 20
 """Number of tasks and bytes that Forge's own processes may have beyond the guest's limits. They are supervisor,
 bubblewrap and PID 1, and one may end while another begins."""
+HUGE_PAGE_BYTES = 2 << 20
+"""Size of a huge page in bytes. A group that can't take one more may be killed with so much left."""
 _NAME = re.compile(r"forge-(\d+)-(\d+)-(\d+)-\d+")
 _REMOVAL_S = 2.0
 """Seconds to wait for a group's last process before its removal is given up. Chosen; a killed process ends within
@@ -98,8 +100,7 @@ class Group:
         try:
             if version == 2:
                 return excess_in((directory / "memory.events").read_text())
-            hits = (directory / "memory.failcnt").read_text()
-            return excess_in(f"{(directory / 'memory.oom_control').read_text()}\noom {hits}")
+            return excess_in(f"{(directory / 'memory.oom_control').read_text()}\noom {int(_reached_limit(directory))}")
         except OSError:
             return None
 
@@ -118,6 +119,14 @@ class Group:
             self._directories = [directory for directory in self._directories if not _removed(directory)]
             if self._directories:
                 time.sleep(0.002)
+
+
+def _reached_limit(directory: Path) -> bool:
+    """Return whether a group of version 1 had all the memory that it may have; newer kernels count no hits there."""
+    used = int((directory / "memory.max_usage_in_bytes").read_text())
+    with contextlib.suppress(OSError):  # with swap, which not every kernel counts
+        used = max(used, int((directory / "memory.memsw.max_usage_in_bytes").read_text()))
+    return used >= int((directory / "memory.limit_in_bytes").read_text()) - HUGE_PAGE_BYTES
 
 
 def excess_in(events: str) -> Literal["total", "machine"] | None:
