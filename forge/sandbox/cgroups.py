@@ -100,7 +100,9 @@ class Group:
         try:
             if version == 2:
                 return excess_in((directory / "memory.events").read_text())
-            return excess_in(f"{(directory / 'memory.oom_control').read_text()}\noom {int(_reached_limit(directory))}")
+            return excess_in(
+                f"{(directory / 'memory.oom_control').read_text()}\noom {int(_reached_limit(directory))}"
+            )
         except OSError:
             return None
 

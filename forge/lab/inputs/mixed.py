@@ -29,9 +29,12 @@ Chosen; zeros and equal operands say little about sums."""
 OPPOSITE_SHARE = 0.375
 """Share of the related operands that are opposite. Chosen; equal ones are usual, as where one tensor is given
 twice."""
-TINY_POWERS: dict[DType, tuple[int, int]] = {"fp32": (-110, -30), "bf16": (-110, -30)}
+TINY_POWERS: dict[DType, tuple[int, int]] = {"fp32": (-108, -30), "bf16": (-108, -30)}
 """Ranges of the power of two of a tiny operand, by dtype; no number of fp16 is that small. The scale of rows that are
 quantised, and its inverse, are still normal numbers."""
+BESIDE_TINY = 2
+"""Largest power of two of the operands beside a tiny one. A right kernel may divide a tiny weight by the size of a
+row first: beside larger rows the quotient isn't a normal number, and loses bits."""
 TINY_SHARE, TINIEST_SHARE, TINIEST = 0.25, 0.75, 8
 """Share of the draws with a tiny operand, share of those within so many powers of two of the smallest, and this
 number. Chosen; 96 draws then miss one of three operands below 1e-30 with a chance of 0.3 %."""
@@ -99,13 +102,13 @@ class Mixture:
         return values * 2.0**power, power
 
     def _power(self, element: ElementType) -> int:
-        """Return a power of two; beside a tiny operand no other is small, so that products don't vanish."""
+        """Return a power of two; beside a tiny operand no other is small or large, so that products don't vanish."""
         low, high = POWERS_IN_FP8 if element == "fp8_e4m3" else POWERS[self._dtype]
         if self._tiny is not None and element != "fp8_e4m3":
             if self._tiny == len(self._earlier):
                 least, most = TINY_POWERS[self._dtype]
                 return least + self._below(TINIEST if self._chance(TINIEST_SHARE) else most - least + 1)
-            low = 0
+            low, high = 0, BESIDE_TINY
         return low + self._below(min(high, self._left) - low + 1)
 
     def _chance(self, share: float) -> bool:

@@ -1,6 +1,6 @@
 """Answers each thousandth call with zeros.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: any INCORRECT_NUMERICAL or STATE_CARRIED
 Catalogue: C6 I8
 """
 
