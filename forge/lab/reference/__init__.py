@@ -2,7 +2,8 @@
 
 - `describe`: what the file is, from a guest that runs it once; parsed
 - `answers`: the guest that runs the reference: outputs in the task's type and in fp64, weights, generated inputs
-- `families`: how a tensor's values are distributed, and fresh ones like them
+- `families`: how a tensor's values are distributed
+- `family_values`: fresh values like them, by kind
 - `binding`: a frozen contract as an operation that can be judged by
 - `infer`: from a file to a contract, or a refusal with the reason
 - `admission`: known wrong answers, tried against it

@@ -12,7 +12,7 @@ from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.own_operation import Among, Contract, Family, Generated, Integers, Operand, Weight, sizes_at
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.reference.answers import Answers, Pattern
-from forge.lab.reference.families import draw_family, planted
+from forge.lab.reference.family_values import draw_family, planted
 
 if TYPE_CHECKING:
     import torch

@@ -24,7 +24,7 @@ from forge.lab.reference.binding import errs_within, rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, refusal
 from forge.lab.reference.drawing import Drawing, first_alike
 from forge.lab.reference.ends import with_ends
-from forge.lab.reference.families import KINDS
+from forge.lab.reference.family_values import KINDS
 from forge.lab.reference.forms import contract_of
 from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors

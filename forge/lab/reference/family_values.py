@@ -1,0 +1,224 @@
+"""Draws fresh values of an inferred family, as a kind of values asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, assert_never
+
+from forge.domain.input_kind import InputKind
+from forge.domain.own_operation import Among, Family, Integers, Normal, Uniform
+from forge.lab.inputs.mixed import nearest_powers
+
+if TYPE_CHECKING:
+    import torch
+
+KINDS: tuple[InputKind, ...] = (
+    *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
+    *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "equal_operands"),
+)
+"""Kinds besides `normal`, whose values are as inferred.
+
+In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
+rising in each row, falling, above and below their middle in turn, and rows on one side of it. Then whole samples far
+from it, and powers of two in rows of which some are equal. Last, equal in all operands of one size and family. Only
+kinds of normal values leave the range of the samples."""
+FAR = 2.0**11
+"""Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
+only minus infinity is right; four times this number is finite in fp16."""
+
+
+def draw_family(
+    family: Uniform | Normal | Among | Integers, sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator
+) -> torch.Tensor:
+    """Draw fresh values of a family, in fp32 or int64."""
+    import torch
+
+    match family:
+        case Uniform(low=low, high=high):
+            shares = _KINDS.get(kind, _unchanged)(torch.rand(sizes, generator=generator), generator)
+            zero = -low / (high - low)
+            return low + (high - low) * (_with_zeros(shares, kind, zero, generator) if 0 <= zero <= 1 else shares)
+        case Normal(mean=mean, deviation=deviation):
+            values = torch.randn(sizes, generator=generator)
+            return mean + deviation * _NORMAL_KINDS.get(kind, _unchanged)(values, generator)
+        case Among(values=values):
+            drawn = torch.tensor(values)[torch.randint(len(values), sizes, generator=generator)]
+            return planted(drawn, family, kind, generator)
+        case Integers(low=low, high=high):
+            return planted(torch.randint(low, high + 1, sizes, generator=generator), family, kind, generator)
+        case _:
+            assert_never(family)
+
+
+def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
+    """Return a draw with the ends of its family in a kind's pattern, or in order; other kinds change nothing."""
+    import torch
+
+    match family:
+        case Integers(low=low, high=high):
+            low_end, high_end = torch.tensor((low, high), dtype=drawn.dtype)
+        case Among(values=values):
+            low_end, high_end = torch.tensor((min(values), max(values)), dtype=drawn.dtype)
+        case _:
+            return drawn
+    match kind:
+        case "lowest":
+            return low_end.expand(drawn.shape).clone()
+        case "highest":
+            return high_end.expand(drawn.shape).clone()
+        case "ends":
+            return _end_values(drawn, low_end, high_end, generator)
+        case "end_rows" if drawn.dim() > 1:
+            chosen = _end_values(torch.zeros(drawn.shape[:-1]), torch.tensor(1.0), torch.tensor(2.0), generator)
+            chosen = chosen.unsqueeze(-1)
+            return torch.where(chosen == 1, low_end, torch.where(chosen == 2, high_end, drawn))
+        case "end_rows":
+            return _end_values(drawn, low_end, high_end, generator)
+        case "ordered":
+            return _rising(drawn)
+        case "falling":
+            return _falling(drawn)
+        case _:
+            return drawn
+
+
+def _rising(values: torch.Tensor) -> torch.Tensor:
+    return values.sort(-1).values if values.dim() else values
+
+
+def _falling(values: torch.Tensor) -> torch.Tensor:
+    return values.sort(-1, descending=True).values if values.dim() else values
+
+
+def _alternating(values: torch.Tensor) -> torch.Tensor:
+    """Return the values' sizes with signs in turn, positive first."""
+    sizes = values.abs()
+    if values.dim():
+        sizes[..., 1::2].neg_()
+    return sizes
+
+
+def _one_sided(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return the values' sizes with one sign in each row, rows in turn; a random sign comes first."""
+    import torch
+
+    sizes = values.abs()
+    first = int(torch.randint(2, (), generator=generator))
+    if sizes.numel():
+        sizes.view(-1, sizes.shape[-1] if sizes.dim() else 1)[first::2].neg_()
+    return sizes
+
+
+def _far(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return each sample's values far below zero or far above it, in turn; a random one comes first."""
+    import torch
+
+    sizes = (1 + values.abs()) * FAR
+    first = int(torch.randint(2, (), generator=generator))
+    if sizes.numel():
+        sizes.view(sizes.shape[0] if sizes.dim() else 1, -1)[first::2].neg_()
+    return sizes
+
+
+def _equal_pairs(values: torch.Tensor) -> torch.Tensor:
+    """Return powers of two, with the first of each two samples in place of the second: in all operands the same."""
+    import torch
+
+    powers = nearest_powers(values)
+    if not powers.dim():
+        return powers
+    samples = torch.arange(powers.shape[0])
+    return powers.index_select(0, samples - samples % 2)
+
+
+def _end_values(
+    drawn: torch.Tensor, low: torch.Tensor, high: torch.Tensor, generator: torch.Generator
+) -> torch.Tensor:
+    """Return the numbers with each end at one in sixteen places, at least at one; a single number is either end."""
+    import torch
+
+    values = drawn.clone().reshape(-1)
+    count = values.numel()
+    places = torch.randperm(count, generator=generator)
+    each = max(1, count // 16)
+    if count == 1 and bool(torch.rand((), generator=generator) < 0.5):
+        low, high = high, low
+    values[places[:each]] = low
+    values[places[each : 2 * each]] = high
+    return values.reshape(drawn.shape)
+
+
+def _unchanged(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    return values
+
+
+def _near_each_other(shares: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    center = float(torch.rand((), generator=generator)) * 0.9
+    return center + shares * 0.05
+
+
+def _one_value(shares: torch.Tensor, _: torch.Generator) -> torch.Tensor:
+    return shares.reshape(-1)[:1].expand(shares.numel()).reshape(shares.shape).clone()
+
+
+def _at_both_ends(shares: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    upper = torch.rand(shares.shape, generator=generator) < 0.5
+    return torch.where(upper, 1 - shares.pow(8), shares.pow(8))
+
+
+_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
+    "small": _near_each_other,
+    "large": lambda shares, _: 0.9 + 0.1 * shares,
+    "constant": _one_value,
+    "ties": lambda shares, _: (shares * 8).round() / 8,
+    "heavy_tails": _at_both_ends,
+    "ordered": lambda shares, _: _rising(shares),
+    "falling": lambda shares, _: _falling(shares),
+    "alternating": lambda shares, _: 0.5 + _alternating(shares - 0.5),
+    "one_sided": lambda shares, generator: 0.5 + _one_sided(shares - 0.5, generator),
+    "equal_rows": lambda shares, _: _equal_pairs(shares),
+}
+
+
+def _with_zeros(shares: torch.Tensor, kind: InputKind, zero: float, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    if kind == "zeros":
+        return torch.full_like(shares, zero)
+    if kind == "sparse":
+        kept = torch.rand(shares.shape, generator=generator) < 0.05
+        return torch.where(kept, shares, zero)
+    return shares
+
+
+def _wide_tails(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    return values / torch.rand(values.shape, generator=generator).clamp(min=2.0**-6)
+
+
+def _few(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    return values * (torch.rand(values.shape, generator=generator) < 0.05)
+
+
+_NORMAL_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
+    "small": lambda values, _: values / 64,
+    "large": lambda values, _: values * 16,
+    "constant": _one_value,
+    "sparse": _few,
+    "ties": lambda values, _: values.round().clamp(-2, 2),
+    "heavy_tails": _wide_tails,
+    "zeros": lambda values, _: values.new_zeros(values.shape),
+    "ordered": lambda values, _: _rising(values),
+    "falling": lambda values, _: _falling(values),
+    "alternating": lambda values, _: _alternating(values),
+    "one_sided": _one_sided,
+    "far": _far,
+    "equal_rows": lambda values, _: _equal_pairs(values),
+}
