@@ -36,8 +36,8 @@ BESIDE_TINY = 2
 """Largest power of two of the operands beside a tiny one. A right kernel may divide a tiny weight by the size of a
 row first: beside larger rows the quotient isn't a normal number, and loses bits."""
 TINY_SHARE, TINIEST_SHARE, TINIEST = 0.25, 0.75, 8
-"""Share of the draws with a tiny operand, share of those within so many powers of two of the smallest, and this
-number. Chosen; 96 draws then miss one of three operands below 1e-30 with a chance of 0.3 %."""
+"""Share of the draws with a tiny operand, share of those near the smallest power of two, and the number of powers
+that count as near. Chosen; 96 draws then miss one of three operands below 1e-30 with a chance of 0.3 %."""
 POWERS_SHARE, EQUAL_ROWS_SHARE = 0.09375, 0.1875
 """Shares of the draws whose operands are all powers of two, and of those with equal rows. Chosen; 96 draws miss
 either with a chance below 0.1 %."""

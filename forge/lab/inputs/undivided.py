@@ -16,7 +16,7 @@ DIVIDED_FROM = 2**22
 milliseconds, and waiting threads would take as many again."""
 COSTLY_FROM, COSTLY_FLOPS = 2**20, 2**30
 """Numbers of elements and of floating-point operations from which torch may divide the work as well, as in products
-of matrices. So many operations take 0.1 s in fp64 on one core."""
+of matrices. 2^30 operations take 0.1 s in fp64 on one core."""
 
 
 class _Undivided:

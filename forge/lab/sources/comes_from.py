@@ -10,9 +10,11 @@ MOST_LINES = 8
 """Number of lines that are named, at most. Chosen: with the written one they stay on a screen."""
 _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _ASSIGNED = re.compile(
-    r"(?<![\w.>])(?P<name>[A-Za-z_]\w*)\s*(?:\[[^\]]*\])?\s*(?:[-+*/|&^%@]|//|<<|>>)?=(?![=])\s*(?P<value>[^;]*)"
+    r"(?<![\w.>])(?P<name>[A-Za-z_]\w*+)\s*+(?:\[[^\]\[]*+\])?+\s*+(?:[-+*/|&^%@]|//|<<|>>)?=(?![=])\s*(?P<value>[^;]*)"
 )
-_STORED = re.compile(r"\btl\.(?:store|atomic_\w+)\(\s*[^,]*,\s*(?P<value>.*)")
+"""An assignment. No part of it gives back what it took, so a hostile line is read in time that its length allows."""
+_STORED = re.compile(r"\btl\.(?:store|atomic_\w+)\([^,]{0,300}+,\s*(?P<value>.*)")
+"""A store in Triton. Its address has at most 300 characters, so that many calls without a comma take no longer."""
 _RETURNED = re.compile(r"\breturn\s+(?P<value>[^;]*)")
 _AROUND = re.compile(r"\s*(?:for|while|if|elif|else|with)\b")
 _COMMENT = re.compile(r"//.*|#.*")
