@@ -186,10 +186,10 @@ def _only_write(text: str, marked: str) -> tuple[int, str] | None:
 def _last_write(text: str, output: str) -> int | None:
     """Return the last line that writes to memory by an output's name, in C++ or through Triton; None if none does."""
     name = re.escape(output)
-    indexed = rf"(?<![\w.>]){name}\s*\[[^\n]*?\]\s*(?:[-+*/|&^]|<<|>>)?=(?!=)"
+    indexed = rf"(?<![\w.>]){name}\s*\[[^\n]{{0,200}}?\]\s*+(?:[-+*/|&^]|<<|>>)?=(?!=)"  # bounded: many brackets
     stored = rf"\btl\.(?:store|atomic_\w+)\(\s*{name}\b"
-    lines = re.finditer(rf"{indexed}|{stored}", text)
-    return max((text.count("\n", 0, one.start()) + 1 for one in lines), default=None)
+    start = max((one.start() for one in re.finditer(rf"{indexed}|{stored}", text)), default=None)
+    return None if start is None else text.count("\n", 0, start) + 1
 
 
 def _unmasked(text: str) -> int | None:
