@@ -71,10 +71,12 @@ def test_a_hostile_candidate_ends_as_it_says(path: Path, request: pytest.Fixture
     else:
         assert isinstance(examined.verdict, Rejected), examined.gates
         last = examined.gates[-1]
-        assert expected.gate in (last.name, "any"), examined
-        assert examined.verdict.reason.code in expected.codes, examined
         assert last.verdict == "failed"
         assert all(gate.verdict != "failed" for gate in examined.gates[:-1])
+        if expected.gate in (last.name, "any"):
+            assert examined.verdict.reason.code in expected.codes, examined
+        else:  # a gate before it draws its questions at random, and may find the same fault
+            assert refusal_by(expected.gate, job).code in expected.codes, examined
     assert left_behind(children) == set()
 
 
