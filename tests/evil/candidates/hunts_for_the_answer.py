@@ -1,5 +1,6 @@
 """Searches all objects and frames of its process for a tensor that holds the expected values, and raises if there
-is one. It searches in the first 64 calls and in each eighth after them: a search takes longer than all else.
+is one. It searches in the first 64 calls, in each eighth up to the 2048th, and in each 512th after it, where thousands
+of calls are alike: a search takes longer than all else.
 
 Accepted: the answer doesn't exist yet, so no object and no frame holds it
 Catalogue: B3 B4 G13
@@ -24,7 +25,8 @@ def right(x, residual, weight, eps):
 def fused_add_rmsnorm(x, residual, weight, eps):
     y, h = right(x, residual, weight, eps)
     mine[id(y)] = y  # the same question may be asked again while an earlier answer is kept
-    if (call := next(calls)) >= 64 and call % 8:
+    call = next(calls)
+    if call % (1 if call < 64 else 8 if call < 2048 else 512):
         return y, h
     known = {id(x), id(residual), id(weight), id(y), id(h)}
     for one in gc.get_objects():
