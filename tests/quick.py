@@ -2,11 +2,10 @@
 
 `--quick` hides torch and starts no process, so no guest either. A test that asks for either is left to `make test`,
 unless it passes without torch; so is a test that is marked as slow. `--gates` lets each gate alone refuse one evil
-candidate, and counts what both commands have left.
+candidate.
 """
 
 import importlib.util
-import subprocess
 import sys
 import time
 from collections.abc import Generator
@@ -14,14 +13,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings
 
 EVIL = Path(__file__).parent / "evil"
 TORCH, PROCESS = "torch", "a process"
 PROCESS_EVENTS = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "pty.spawn"}
 """What Python's audit hooks (PEP 578) call the start of a process."""
-PASSED = "forge/quick"
-"""The key of pytest's cache under which `--quick` leaves the ids of the tests that passed."""
 LEFT = "left to make test"
+EXAMPLES = 15
+"""Number of examples that Hypothesis draws for a test that names no number. Chosen: its usual 100 for all such tests
+were a sixth of the work."""
 LONG_S = 1.0
 """Processor seconds from which a test is named as slow: a busy machine makes none slower. Thousands of quick tests
 share about a minute and a half."""
@@ -35,12 +36,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("--quick"):
+        settings.register_profile("quick", settings.get_profile("forge"), max_examples=EXAMPLES)
+        settings.load_profile("quick")
         with_workers = bool(config.getoption("numprocesses", None))
-        config.pluginmanager.register(PassedTests(config) if with_workers else Quick(config))
+        config.pluginmanager.register(LongTests() if with_workers else Quick())
     if config.getoption("--gates"):
         if importlib.util.find_spec(TORCH) is None:
             pytest.exit("torch isn't installed: no gate was tried", returncode=0)
-        config.pluginmanager.register(OneForEachGate(config))
+        config.pluginmanager.register(OneForEachGate())
 
 
 class WithoutTorch:
@@ -60,19 +63,13 @@ class WithoutTorch:
         return getattr(self._finder, name)
 
 
-class PassedTests:
-    """Keeps the ids of the tests that passed, for `--gates`, and names those that took long."""
+class LongTests:
+    """Names the tests that took long."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self._passed: set[str] = set()
+    def __init__(self) -> None:
         self._long: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and report.passed:
-            self._passed.add(report.nodeid)
-        if not report.passed or hasattr(report, "left"):
-            self._passed.discard(report.nodeid)
         if report.passed and (took_s := getattr(report, "processor_s", 0.0)) > LONG_S:
             self._long.append(f"{took_s:.1f} s: {report.nodeid} ({report.when})")
 
@@ -83,19 +80,15 @@ class PassedTests:
         for line in self._long:
             terminalreporter.write_line(f"took long, is it one for pytest.mark.slow? {line}")
 
-    def pytest_sessionfinish(self) -> None:
-        if getattr(self._config, "cache", None) and not hasattr(self._config, "workerinput"):
-            self._config.cache.set(PASSED, sorted(self._passed))
 
-
-class Quick(PassedTests):
+class Quick(LongTests):
     """Runs tests without torch and without processes, and leaves those that need them."""
 
-    def __init__(self, config: pytest.Config) -> None:
-        super().__init__(config)
+    def __init__(self) -> None:
+        super().__init__()
         assert TORCH not in sys.modules, "a plugin of pytest has imported torch"
         self._asked: set[str] = set()
-        self._errors: list[BaseException] = []
+        self._errors: dict[int, BaseException] = {}
         self._refuses = False
         self._used_s = 0.0
         for place, finder in enumerate(sys.meta_path):
@@ -113,7 +106,6 @@ class Quick(PassedTests):
 
     def pytest_sessionfinish(self) -> None:
         self._refuses = False
-        super().pytest_sessionfinish()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
@@ -141,26 +133,18 @@ class Quick(PassedTests):
         before_s, self._used_s = self._used_s, time.process_time()
         report.processor_s = self._used_s - before_s  # type: ignore[attr-defined]  # pytest takes along what a report is given
         error = None if call.excinfo is None else call.excinfo.value
-        again = any(error is one for one in self._errors)  # of a fixture that many tests use: it is made once
+        again = id(error) in self._errors  # of a fixture that many tests use: it is made once
         if PROCESS in self._asked or (not report.passed and (self._asked or again)):
             report.left = True  # type: ignore[attr-defined]  # as above
             report.outcome = "passed" if report.when == "teardown" else "skipped"
             report.longrepr = None if report.when == "teardown" else (str(report.location[0]), 0, LEFT)
             if error is not None:
-                self._errors.append(error)
+                self._errors[id(error)] = error
         return report
 
 
 class OneForEachGate:
-    """Keeps one evil candidate for each gate, and says how many tests neither command has run."""
-
-    def __init__(self, config: pytest.Config) -> None:
-        self._config = config
-        self._chosen: set[str] = set()
-        self._collection: subprocess.Popen[str] | None = None
-        if not hasattr(config, "workerinput"):
-            command = [sys.executable, "-m", "pytest", "-n0", "--collect-only", "-q", "-p", "no:cacheprovider"]
-            self._collection = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=config.rootpath)
+    """Keeps one evil candidate for each gate."""
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
@@ -178,17 +162,3 @@ class OneForEachGate:
             if said.gate not in {None, "any"} and (said.gate not in chosen or chosen[said.gate][0] > effort):
                 chosen[said.gate] = (effort, item)
         items[:] = [item for _, item in chosen.values()]
-
-    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        self._chosen.add(report.nodeid)
-
-    def pytest_unconfigure(self) -> None:
-        if self._collection is None:
-            return
-        listed, _ = self._collection.communicate()
-        if self._collection.returncode:
-            print("not all tests can be collected, so that those left to `make test` aren't counted: run pytest")
-            return
-        counts = [int(line.rpartition(": ")[2]) for line in listed.splitlines() if line.startswith("tests/")]
-        passed = set(self._config.cache.get(PASSED, [])) if getattr(self._config, "cache", None) else set()
-        print(f"{sum(counts) - len(passed | self._chosen)} tests left to `make test`")

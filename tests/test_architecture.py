@@ -120,6 +120,7 @@ def test_the_layers_hold() -> None:
     assert " 0 kept" not in answer.stdout
 
 
+@pytest.mark.slow
 def test_a_module_is_short_says_what_it_is_for_and_has_a_name_that_means_something() -> None:
     for name, path in zip(NAMES, MODULES, strict=True):
         assert len(path.read_text(encoding="utf-8").splitlines()) <= LINES_LIMIT, name
@@ -160,6 +161,7 @@ def test_only_the_store_runs_the_ledgers_inserts() -> None:
     assert writers == ["ledger/store.py"]
 
 
+@pytest.mark.slow
 def test_only_the_composition_root_reads_the_environment() -> None:
     assert offenders(ENVIRONMENT, but=MAY_READ_ENVIRONMENT) == []
 

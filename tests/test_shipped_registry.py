@@ -32,6 +32,7 @@ def history(home: Path) -> Iterator[tuple[Recorded[Event], ...]]:
         yield tuple(workspace.ledger.read())
 
 
+@pytest.mark.slow
 def test_the_auditor_finds_nothing_wrong(home: Path) -> None:
     answer = ask("ledger", "verify", "--full", "--home", home, "--json")
     assert answer.status == 0, answer.err

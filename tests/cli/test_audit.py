@@ -121,6 +121,7 @@ def test_each_question_is_answered_in_every_form_and_changes_nothing(question, s
     assert digests(shipped) == before
 
 
+@pytest.mark.slow
 def test_why_goes_from_each_gate_down_to_raw_samples_that_are_hashed_again(shipped, tmp_path):
     home = copied(shipped, tmp_path / "home")
     asked = ("audit", "why", KERNEL, "--home", home, "--json")

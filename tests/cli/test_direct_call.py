@@ -83,7 +83,7 @@ def lines(words: tuple[str, ...]) -> some.SearchStrategy[list[str]]:
     return found.flatmap(some.permutations).map(lambda parts: list(chain.from_iterable(parts)))
 
 
-@settings(max_examples=30)
+@settings(max_examples=min(30, settings().max_examples))
 @given(data=some.data())
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_what_is_called_directly_is_what_the_parser_gives(words: tuple[str, ...], data: some.DataObject) -> None:

@@ -48,6 +48,7 @@ def test_like_things_are_a_table_under_their_name_and_what_is_absent_is_left_out
     assert not any("none" in line for line in found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("noun", ["kernel", "task"])
 def test_no_table_shows_pythons_own_writing(noun: str, tmp_path: Path) -> None:
     home = tmp_path / "home"

@@ -132,6 +132,7 @@ def test_a_gate_is_one_folder(tmp_path: Path) -> None:
     assert '"once"' in refused
 
 
+@pytest.mark.slow
 def test_a_projection_is_one_folder(tmp_path: Path) -> None:
     copy = Copy(tmp_path, "projections")
     copy.write("handed_in.py", FOLD)

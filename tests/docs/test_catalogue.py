@@ -127,6 +127,7 @@ def lengths() -> list[tuple[str, int, list[tuple[str, int]]]]:
     return found
 
 
+@pytest.mark.slow
 def test_our_own_long_files_and_functions_are_confessed():
     said = read("CONTRIBUTING.md").split("## Where we break our own rules")[1]
     for name, lines, functions in lengths():

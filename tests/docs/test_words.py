@@ -113,6 +113,7 @@ def test_docstrings_and_comments_say_who_acts() -> None:
             assert hidden_actors(text.content) == [], f"{path.relative_to(ROOT)}:{text.line}"
 
 
+@pytest.mark.slow
 def test_a_constants_docstring_says_what_it_is() -> None:
     for path in sources():
         for text in attribute_docstrings(ast.parse(path.read_text(encoding="utf-8"))):

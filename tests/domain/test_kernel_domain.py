@@ -130,6 +130,7 @@ def test_a_shape_lies_inside_exactly_if_no_condition_is_broken(found: KernelDoma
     assert found.contains(shape) == (ranges and all(one.contains(shape) for one in each if not one.axes))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(domains(), domains(), shapes())
 def test_a_domain_that_covers_another_holds_all_of_it(

@@ -94,6 +94,7 @@ def test_another_continuation_is_not_signed(path: Path, keyring: Keyring, there:
     assert not there.files()
 
 
+@pytest.mark.slow
 def test_what_the_ledger_records_counts_where_the_file_is_older(path: Path, keyring: Keyring, there: Keyring) -> None:
     """A file of yesterday and a ledger of today: the newest note is what the key must not contradict."""
     content = handed_over(path, keyring, keep=True)
