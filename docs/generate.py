@@ -35,6 +35,7 @@ from forge.domain import (
 )
 from forge.domain.field_docstrings import class_body, docstrings_of
 from forge.events import EVENT_TYPES, ChosenSkill
+from forge.events.kinds import KINDS
 from forge.lab.examine import ORDER
 from forge.lab.gates import GATES
 from forge.languages import LANGUAGES
@@ -231,9 +232,8 @@ def _events() -> Iterator[str]:
     named: dict[str, type[digest.Value]] = {}
     for name, event in EVENT_TYPES.items():
         yield from (f"## {name}", "", _prose(event.__doc__), "")
-        writers = ", ".join(f"`{one}:`" for one, groups in MAY_WRITE.items() if event.GROUP in groups)
-        stream = _prose(event.stream.__doc__).removeprefix("Return ")
-        yield f"Version {event.SCHEMA_VERSION}. {stream[:1].upper()}{stream[1:]} Written by {writers}."
+        writers = ", ".join(f"`{one}:`" for one, groups in MAY_WRITE.items() if KINDS[name].group in groups)
+        yield f"Version {KINDS[name].version}. Stream `{KINDS[name].stream}`. Written by {writers}."
         if name == "CandidateRejected":
             yield "At the stage `submit` it belongs to handing in: every actor that may hand in may write it."
         yield ""

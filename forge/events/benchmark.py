@@ -11,14 +11,13 @@ from forge.domain.evidence import Isolation, Timing, WorkloadTiming
 from forge.domain.policy import BaselineKind
 from forge.domain.tensors import Shape
 from forge.domain.verdict import Reason
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class BaselineRecorded(Fact):
     """A baseline was timed, through the same path and in the same rounds as a candidate."""
 
     TYPE: ClassVar[str] = "BaselineRecorded"
-    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     kind: BaselineKind
@@ -26,17 +25,11 @@ class BaselineRecorded(Fact):
     timing: Timing
     env_sha256: Digest
 
-    def stream(self) -> str:
-        """Return the task's stream."""
-        return f"task:{self.task_id}"
-
 
 class BenchmarkRecorded(Fact):
     """A verified candidate was timed against its baselines and met the promotion rule for each workload."""
 
     TYPE: ClassVar[str] = "BenchmarkRecorded"
-    GROUP: ClassVar[Group] = "observed"
-    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
@@ -58,16 +51,11 @@ class BenchmarkRecorded(Fact):
     further_seqs: tuple[int, ...] = Field(default=(), exclude_if=is_empty)
     """Sequence numbers of the ShapeTimed events of the task's further shapes. Left out if the task has none."""
 
-    def stream(self) -> str:
-        """The candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class ShapeTimed(Fact):
     """A verified candidate was timed at a further shape of its task, after it met the promotion rule at the first."""
 
     TYPE: ClassVar[str] = "ShapeTimed"
-    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -90,17 +78,11 @@ class ShapeTimed(Fact):
     contenders: tuple[ContenderStanding, ...] = Field(default=(), exclude_if=is_empty)
     """What became of every contender at this shape."""
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class BenchmarkFailed(Fact):
     """A verified candidate was timed and didn't meet the promotion rule, or the measurement allows no verdict."""
 
     TYPE: ClassVar[str] = "BenchmarkFailed"
-    GROUP: ClassVar[Group] = "observed"
-    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
@@ -122,16 +104,11 @@ class BenchmarkFailed(Fact):
     """Figures of the first process pair, if it left no chance of a promotion and was the last. None: it was measured
     to the end, or the event is older than the field."""
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class BenchmarkErrored(Fact):
     """A benchmark failed because of the machine, not because of the candidate."""
 
     TYPE: ClassVar[str] = "BenchmarkErrored"
-    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -140,31 +117,21 @@ class BenchmarkErrored(Fact):
     retry_of: int | None
     env_sha256: Digest
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class BenchmarkInvalidated(Fact):
     """A recorded benchmark was withdrawn and no longer counts."""
 
     TYPE: ClassVar[str] = "BenchmarkInvalidated"
-    GROUP: ClassVar[Group] = "observed"
     candidate: Digest
     benchmark_seq: int
     why: str
     by: str
-
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
 
 
 class ProfileCaptured(Fact):
     """A profiler measured a candidate."""
 
     TYPE: ClassVar[str] = "ProfileCaptured"
-    GROUP: ClassVar[Group] = "observed"
     run_id: str
     candidate: Digest
     tool: str
@@ -174,7 +141,3 @@ class ProfileCaptured(Fact):
     metrics: dict[str, float]
     raw_sha256: Digest
     env_sha256: Digest
-
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"

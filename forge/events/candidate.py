@@ -9,15 +9,13 @@ from forge.domain.candidate import Candidate
 from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import GateResult
 from forge.domain.verdict import Reason
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class CandidateSubmitted(Fact):
     """Five files were accepted and stored by content. Later events name the candidate by its digest."""
 
     TYPE: ClassVar[str] = "CandidateSubmitted"
-    GROUP: ClassVar[Group] = "handed_in"
-    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     task_id: str
     candidate: Digest
@@ -33,32 +31,21 @@ class CandidateSubmitted(Fact):
     Since version 2.
     """
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class CandidateDuplicated(Fact):
     """A candidate with the same bytes was judged for the same task before."""
 
     TYPE: ClassVar[str] = "CandidateDuplicated"
-    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     task_id: str
     candidate: Digest
     earlier_seq: int
-
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
 
 
 class CandidateRejected(Fact):
     """A candidate was refused, at submission or on evidence."""
 
     TYPE: ClassVar[str] = "CandidateRejected"
-    GROUP: ClassVar[Group] = "observed"
-    SCHEMA_VERSION: ClassVar[int] = 3
     run_id: str
     task_id: str
     candidate: Digest
@@ -80,16 +67,11 @@ class CandidateRejected(Fact):
     """Seed of the held-out shapes that were drawn for this candidate alone, after its bytes were fixed. None: those
     of the task were asked, or none."""
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class ClaimRecorded(Fact):
     """An author, a person or another program made a claim about a candidate."""
 
     TYPE: ClassVar[str] = "ClaimRecorded"
-    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     candidate: Digest
     claim_id: str
@@ -100,17 +82,11 @@ class ClaimRecorded(Fact):
     baseline: str
     claimant: str
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class ClaimAssessed(Fact):
     """A claim was compared with Forge's own measurement."""
 
     TYPE: ClassVar[str] = "ClaimAssessed"
-    GROUP: ClassVar[Group] = "observed"
-    SCHEMA_VERSION: ClassVar[int] = 2
     run_id: str
     candidate: Digest
     claim_id: str
@@ -119,7 +95,3 @@ class ClaimAssessed(Fact):
     measured_value: float | None
     measured_by_seq: int | None
     """Sequence number of the benchmark that measured it."""
-
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"

@@ -7,14 +7,13 @@ from pydantic import Field
 from forge.domain.digest import Digest
 from forge.domain.task import Name
 from forge.domain.tensors import Shape
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class KernelDoubted(Fact):
     """A program that adopted a kernel reported a wrong answer. It was handed in, so it decides nothing."""
 
     TYPE: ClassVar[str] = "KernelDoubted"
-    GROUP: ClassVar[Group] = "handed_in"
     kernel_id: str
     family: str
     shape: Shape
@@ -26,7 +25,3 @@ class KernelDoubted(Fact):
     """Digest of the snapshot that the program decided by."""
     report_sha256: Digest
     """Digest of the stored report: scalars, and digests of the operands."""
-
-    def stream(self) -> str:
-        """Return the stream of the kernel's doubts."""
-        return f"doubt:{self.kernel_id}"

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from forge.domain.digest import Digest, Value
 from forge.domain.policy import BaselineKind
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -28,7 +28,6 @@ class SpeedupEstimated(Fact):
     """
 
     TYPE: ClassVar[str] = "SpeedupEstimated"
-    GROUP: ClassVar[Group] = "observed"
     task_id: str
     candidate: Digest
     against: Annotated[tuple[AgainstBaseline, ...], Field(min_length=1)]
@@ -37,7 +36,3 @@ class SpeedupEstimated(Fact):
     left_out: tuple[str, ...]
     """Baselines of the policy that weren't timed."""
     env_sha256: Digest
-
-    def stream(self) -> str:
-        """Return the stream of the candidate's estimates, which no decision is appended to."""
-        return f"estimate:{self.candidate}"

@@ -33,6 +33,7 @@ from forge.events.estimate import SpeedupEstimated
 from forge.events.experiment import ExperimentClosed, LessonAccepted, LessonProposed
 from forge.events.fact import Fact
 from forge.events.human import HumanDecided
+from forge.events.kinds import KINDS
 from forge.events.ledger import (
     CheckpointPublished,
     LedgerImported,
@@ -150,17 +151,17 @@ def parse_event(type_name: str, schema_version: int, untrusted_payload: str | by
     event_type = EVENT_TYPES.get(type_name)
     if event_type is None:
         raise LedgerCorrupt(f"unknown event type {type_name!r}: the ledger was written by a newer Forge; upgrade")
-    if not 1 <= schema_version <= event_type.SCHEMA_VERSION:
+    current = KINDS[type_name].version
+    if not 1 <= schema_version <= current:
         raise LedgerCorrupt(
-            f"{type_name} has schema version {schema_version}, "
-            f"this Forge reads 1 to {event_type.SCHEMA_VERSION}: upgrade"
+            f"{type_name} has schema version {schema_version}, this Forge reads 1 to {current}: upgrade"
         )
     try:
-        if schema_version == event_type.SCHEMA_VERSION:
+        if schema_version == current:
             event: Event = event_type.__pydantic_validator__.validate_json(untrusted_payload)
             return event
         old = orjson.loads(untrusted_payload)
-        return event_type.model_validate(upcast(type_name, schema_version, old, to_version=event_type.SCHEMA_VERSION))
+        return event_type.model_validate(upcast(type_name, schema_version, old, to_version=current))
     except (ValidationError, orjson.JSONDecodeError, KeyError) as error:
         raise LedgerCorrupt(f"payload of {type_name} v{schema_version} can't be read: {error}") from error
 

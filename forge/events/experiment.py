@@ -7,14 +7,13 @@ from pydantic import Field
 from forge.domain.axes import Ended
 from forge.domain.digest import Digest
 from forge.domain.experiment import Conclusion
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class ExperimentClosed(Fact):
     """A candidate was judged, and its change was compared with its parent, the incumbent or a baseline."""
 
     TYPE: ClassVar[str] = "ExperimentClosed"
-    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -27,16 +26,11 @@ class ExperimentClosed(Fact):
     decided_seq: int = Field(ge=1)
     """Sequence number of the refusal or the benchmark that decided."""
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class LessonProposed(Fact):
     """A person or an agent proposed a lesson for a playbook, drawn from closed experiments."""
 
     TYPE: ClassVar[str] = "LessonProposed"
-    GROUP: ClassVar[Group] = "handed_in"
     lesson_id: str
     op: str
     playbook: str
@@ -48,16 +42,11 @@ class LessonProposed(Fact):
     experiment_seqs: tuple[int, ...] = Field(min_length=1)
     """Sequence numbers of the ExperimentClosed events that it rests on."""
 
-    def stream(self) -> str:
-        """Return the lesson's stream."""
-        return f"lesson:{self.lesson_id}"
-
 
 class LessonAccepted(Fact):
     """A person accepted a lesson into its playbook."""
 
     TYPE: ClassVar[str] = "LessonAccepted"
-    GROUP: ClassVar[Group] = "human"
     lesson_id: str
     by: str
     playbook: str
@@ -65,7 +54,3 @@ class LessonAccepted(Fact):
     """Digest of the playbook before."""
     after_sha256: Digest
     """Digest of the amended playbook, whose bytes are stored."""
-
-    def stream(self) -> str:
-        """Return the lesson's stream."""
-        return f"lesson:{self.lesson_id}"

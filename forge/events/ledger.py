@@ -5,14 +5,13 @@ from typing import ClassVar, Literal
 from pydantic import Field
 
 from forge.domain.digest import Digest
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class LedgerOpened(Fact):
     """A new ledger was opened. This is its first event."""
 
     TYPE: ClassVar[str] = "LedgerOpened"
-    GROUP: ClassVar[Group] = "opening"
     ledger_id: str
     origin: str
     """Name of the ledger, for people. It holds a host name only if the user gives one."""
@@ -21,16 +20,11 @@ class LedgerOpened(Fact):
     public_key: str | None = None
     """Public key that signs this ledger's checkpoints: Ed25519, base64."""
 
-    def stream(self) -> str:
-        """Return the ledger's own stream."""
-        return f"ledger:{self.ledger_id}"
-
 
 class CheckpointPublished(Fact):
     """The ledger's size and root were signed and published."""
 
     TYPE: ClassVar[str] = "CheckpointPublished"
-    GROUP: ClassVar[Group] = "signed"
     ledger_id: str
     size: int = Field(ge=1)
     """Number of events that it covers: all before this one."""
@@ -38,10 +32,6 @@ class CheckpointPublished(Fact):
     """Root of the Merkle tree (RFC 6962) over the hashes of these events."""
     note: str
     """Signed note (C2SP tlog-checkpoint), as it was published."""
-
-    def stream(self) -> str:
-        """Return the ledger's own stream."""
-        return f"ledger:{self.ledger_id}"
 
 
 class LedgerKeyAdopted(Fact):
@@ -52,30 +42,20 @@ class LedgerKeyAdopted(Fact):
     """
 
     TYPE: ClassVar[str] = "LedgerKeyAdopted"
-    GROUP: ClassVar[Group] = "human"
     ledger_id: str
     public_key: str
     """Ed25519, base64."""
-
-    def stream(self) -> str:
-        """Return the ledger's own stream."""
-        return f"ledger:{self.ledger_id}"
 
 
 class LedgerKeyRotated(Fact):
     """The key that signs this ledger's checkpoints names its successor."""
 
     TYPE: ClassVar[str] = "LedgerKeyRotated"
-    GROUP: ClassVar[Group] = "signed"
     ledger_id: str
     public_key: str
     """Public key of the successor: Ed25519, base64."""
     note: str
     """Signed note (C2SP) by the old key. Its text names the log, the old verifier key and the successor's."""
-
-    def stream(self) -> str:
-        """Return the ledger's own stream."""
-        return f"ledger:{self.ledger_id}"
 
 
 class LedgerRestored(Fact):
@@ -86,7 +66,6 @@ class LedgerRestored(Fact):
     """
 
     TYPE: ClassVar[str] = "LedgerRestored"
-    GROUP: ClassVar[Group] = "moved"
     ledger_id: str
     from_size: int = Field(ge=1)
     """Number of events in the backup: all before this one."""
@@ -98,16 +77,11 @@ class LedgerRestored(Fact):
     """Number of events that the signer had signed before the restore. It exceeds `from_size` if signed events were
     lost."""
 
-    def stream(self) -> str:
-        """Return the ledger's own stream."""
-        return f"ledger:{self.ledger_id}"
-
 
 class LedgerImported(Fact):
     """Another ledger's events were imported as evidence, unchanged, beside this ledger's own."""
 
     TYPE: ClassVar[str] = "LedgerImported"
-    GROUP: ClassVar[Group] = "moved"
     ledger_id: str
     """Id of this ledger."""
     foreign_ledger_id: str
@@ -127,7 +101,3 @@ class LedgerImported(Fact):
     """Verifier key that the note was checked with."""
     bundle_sha256: Digest
     """Digest of the bundle file that held the events."""
-
-    def stream(self) -> str:
-        """Return the ledger's own stream."""
-        return f"ledger:{self.ledger_id}"

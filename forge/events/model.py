@@ -8,14 +8,13 @@ from forge.domain.digest import Digest
 from forge.domain.evidence import Isolation
 from forge.domain.model_measurement import AdoptedUse, ModelComparison, ModelMode, ModelWorkload
 from forge.domain.task import Name
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class ModelMeasured(Fact):
     """A model was run with its own functions and with adopted kernels, side by side, gain or not."""
 
     TYPE: ClassVar[str] = "ModelMeasured"
-    GROUP: ClassVar[Group] = "observed"
     model: Name
     """Name of the model's file, without its ending."""
     model_sha256: Digest
@@ -40,7 +39,3 @@ class ModelMeasured(Fact):
     isolation: Isolation
     policy_sha256: Digest
     evidence_level: Literal["end_to_end"] = "end_to_end"
-
-    def stream(self) -> str:
-        """Return the model's stream."""
-        return f"model:{self.model_sha256}"

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import Field
 
 from forge.domain.digest import Digest, Value, is_unset
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Route = Literal["direct", "extract"]
@@ -26,21 +26,10 @@ class ModulePart(Value):
     """Digest of its reference, which was written from the graph."""
 
 
-class _OfModule(Fact):
-    """An event in the stream of a whole module's task."""
-
-    task_id: str
-
-    def stream(self) -> str:
-        """Return the stream of the module's task."""
-        return f"module:{self.task_id}"
-
-
-class ModuleRouted(_OfModule):
+class ModuleRouted(Fact):
     """A module was looked at before any kernel was written, and a way to solve it was chosen."""
 
     TYPE: ClassVar[str] = "ModuleRouted"
-    GROUP: ClassVar[Group] = "observed"
     task_id: str
     route: Route
     reason: Literal["few_parts", "several_parts", "not_exported", "parts_differ", "fallback", "remembered"]
@@ -53,11 +42,10 @@ class ModuleRouted(_OfModule):
     event is older than the field."""
 
 
-class ModuleComposed(_OfModule):
+class ModuleComposed(Fact):
     """Kernels of parts were put together into one candidate for the whole module."""
 
     TYPE: ClassVar[str] = "ModuleComposed"
-    GROUP: ClassVar[Group] = "observed"
     task_id: str
     run_id: str
     """Run in which the candidate is judged."""

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from forge.domain.digest import Digest
 from forge.domain.task import Name
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class OperationDescribed(Fact):
@@ -14,13 +14,8 @@ class OperationDescribed(Fact):
     """
 
     TYPE: ClassVar[str] = "OperationDescribed"
-    GROUP: ClassVar[Group] = "decided"
     op: Name
     description_sha256: Digest
     """Digest of the description: operands, scalars, outputs, what is written in place."""
     reference_sha256: Digest
     """Digest of the reference's source text: Forge's own, or for an own operation its owner's frozen file."""
-
-    def stream(self) -> str:
-        """Return the operation's stream."""
-        return f"operation:{self.op}"

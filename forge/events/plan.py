@@ -8,7 +8,7 @@ from forge.domain.axes import Ended
 from forge.domain.digest import Digest, Value, is_false
 from forge.domain.evidence import Interval
 from forge.domain.verdict import ReasonCode
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 ExperimentEnd = Literal[Ended, "promoted", "denied", "not_faster", "rejected"]
 """End of an experiment in a plan. Only plans before version 3 have the last four."""
@@ -102,8 +102,6 @@ class PlanAccepted(Fact):
     """The skills for a task were chosen."""
 
     TYPE: ClassVar[str] = "PlanAccepted"
-    GROUP: ClassVar[Group] = "handed_in"
-    SCHEMA_VERSION: ClassVar[int] = 3
     task_id: str
     run_id: str
     skills: tuple[ChosenSkill, ...] = Field(min_length=1)
@@ -116,7 +114,3 @@ class PlanAccepted(Fact):
     """Facts known before writing. None in plans that were made before this was recorded."""
     libraries: tuple[SkillLibrary, ...] | None = None
     """Libraries that were searched. None in plans that were made before this was recorded."""
-
-    def stream(self) -> str:
-        """Return the task's stream."""
-        return f"task:{self.task_id}"

@@ -12,7 +12,7 @@ from forge.domain.policy import BaselineKind
 from forge.domain.replication import Outcome, ReplicatedSpeedup
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 Severity = Literal["wrong_result", "unsafe", "evidence_invalid", "withdrawn"]
 """Kind of reason why a kernel must not be used: wrong results, unsafe behaviour, invalid evidence, or its owner's
@@ -23,7 +23,6 @@ class KernelPromoted(Fact):
     """A candidate became the next version of its family. A registry entry shows only what is stored or named here."""
 
     TYPE: ClassVar[str] = "KernelPromoted"
-    GROUP: ClassVar[Group] = "decided"
     run_id: str
     kernel_id: str
     family: str
@@ -53,16 +52,11 @@ class KernelPromoted(Fact):
     domain: KernelDomain | None = Field(default=None, exclude_if=is_unset)
     """Domain in which it was verified. None: all of the operation's contract."""
 
-    def stream(self) -> str:
-        """Return the family's stream."""
-        return f"kernel:{self.family}"
-
 
 class PromotionDenied(Fact):
     """The recorded evidence doesn't support a promotion."""
 
     TYPE: ClassVar[str] = "PromotionDenied"
-    GROUP: ClassVar[Group] = "decided"
     run_id: str
     family: str
     task_id: str
@@ -71,47 +65,32 @@ class PromotionDenied(Fact):
     gates: tuple[GateResult, ...]
     policy_sha256: Digest
 
-    def stream(self) -> str:
-        """Return the family's stream."""
-        return f"kernel:{self.family}"
-
 
 class KernelDeprecated(Fact):
     """A kernel version is still correct, but another one should be used."""
 
     TYPE: ClassVar[str] = "KernelDeprecated"
-    GROUP: ClassVar[Group] = "decided"
     kernel_id: str
     family: str
     reason: str
     superseded_by: str | None = None
-
-    def stream(self) -> str:
-        """Return the family's stream."""
-        return f"kernel:{self.family}"
 
 
 class KernelRevoked(Fact):
     """A kernel version must not be used."""
 
     TYPE: ClassVar[str] = "KernelRevoked"
-    GROUP: ClassVar[Group] = "decided"
     kernel_id: str
     family: str
     reason: str
     severity: Severity
     evidence: tuple[str, ...] = ()
 
-    def stream(self) -> str:
-        """Return the family's stream."""
-        return f"kernel:{self.family}"
-
 
 class ReplicationRecorded(Fact):
     """A promoted kernel was measured again by another process, at least an hour later or on another machine."""
 
     TYPE: ClassVar[str] = "ReplicationRecorded"
-    GROUP: ClassVar[Group] = "observed"
     kernel_id: str
     family: str
     candidate: Digest
@@ -133,7 +112,3 @@ class ReplicationRecorded(Fact):
     report_sha256: Digest
     policy_sha256: Digest
     """Digest of the policy of the promotion, which applies again."""
-
-    def stream(self) -> str:
-        """Return the family's stream."""
-        return f"kernel:{self.family}"

@@ -3,15 +3,13 @@
 from typing import ClassVar
 
 from forge.domain.digest import Digest
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class PromptRendered(Fact):
     """A brief was rendered for a run."""
 
     TYPE: ClassVar[str] = "PromptRendered"
-    GROUP: ClassVar[Group] = "handed_in"
-    SCHEMA_VERSION: ClassVar[int] = 2
     task_id: str
     run_id: str
     template: str
@@ -25,7 +23,3 @@ class PromptRendered(Fact):
     """Estimated length in tokens."""
     left_out: tuple[str, ...] = ()
     """Parts that didn't fit, in the order in which they were dropped."""
-
-    def stream(self) -> str:
-        """Return the task's stream."""
-        return f"task:{self.task_id}"

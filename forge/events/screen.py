@@ -6,7 +6,7 @@ from pydantic import Field
 
 from forge.domain.authoring import Screened
 from forge.domain.digest import Digest
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class TrialsScreened(Fact):
@@ -16,7 +16,6 @@ class TrialsScreened(Fact):
     """
 
     TYPE: ClassVar[str] = "TrialsScreened"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     task_id: str
     step: Annotated[int, Field(ge=0)]
@@ -27,7 +26,3 @@ class TrialsScreened(Fact):
     env_sha256: Digest
     elapsed_s: Annotated[float, Field(ge=0)]
     """Wall time of the screening in seconds."""
-
-    def stream(self) -> str:
-        """Return the session's stream."""
-        return f"session:{self.session_id}"

@@ -9,28 +9,17 @@ from forge.domain.budget import Amounts, Count, Price
 from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import Interval
 from forge.domain.session import RoundEnd, SessionEnd, SessionTerms, WishKind
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 Number = Annotated[int, Field(ge=1)]
 Purpose = Literal["model", "screening", "candidate"]
 """Purpose of a reservation: an answer of a language model, one screening, or one candidate in all phases."""
 
 
-class _OfSession(Fact):
-    """An event in a session's stream. Each class names the field once more, since its own fields are documented."""
-
-    session_id: str
-
-    def stream(self) -> str:
-        """Return the session's stream."""
-        return f"session:{self.session_id}"
-
-
-class SessionOpened(_OfSession):
+class SessionOpened(Fact):
     """A person let an author work on a task, within a budget."""
 
     TYPE: ClassVar[str] = "SessionOpened"
-    GROUP: ClassVar[Group] = "run"
     session_id: str
     task_id: str
     author: str
@@ -52,22 +41,20 @@ class SessionOpened(_OfSession):
     """Digest of the files and options that the author is made from again. None: another program made it."""
 
 
-class SessionClosed(_OfSession):
+class SessionClosed(Fact):
     """The session ended. Nothing more is asked, and no more candidates are taken in."""
 
     TYPE: ClassVar[str] = "SessionClosed"
-    GROUP: ClassVar[Group] = "run"
     session_id: str
     reason: SessionEnd
     detail: str
     """One sentence with the values behind the reason."""
 
 
-class StepProposed(_OfSession):
+class StepProposed(Fact):
     """The author asked for a step, which begins a round. It is an author's text, and decides nothing."""
 
     TYPE: ClassVar[str] = "StepProposed"
-    GROUP: ClassVar[Group] = "handed_in"
     session_id: str
     round: Number
     kind: StepKind
@@ -77,11 +64,10 @@ class StepProposed(_OfSession):
     """Budget as the author saw it."""
 
 
-class StepAnswered(_OfSession):
+class StepAnswered(Fact):
     """One request of a step was carried out; the answer is what the author learns from it."""
 
     TYPE: ClassVar[str] = "StepAnswered"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -95,11 +81,10 @@ class StepAnswered(_OfSession):
     """Shortest possible time divided by the candidate's time. None: it wasn't measured."""
 
 
-class RoundClosed(_OfSession):
+class RoundClosed(Fact):
     """Everything that a step asked for was answered or refused."""
 
     TYPE: ClassVar[str] = "RoundClosed"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     reason: RoundEnd
@@ -107,11 +92,10 @@ class RoundClosed(_OfSession):
     """One sentence with the values behind the reason."""
 
 
-class ModelRequested(_OfSession):
+class ModelRequested(Fact):
     """A language model is about to be asked. It is recorded before anything is sent, with its reservation."""
 
     TYPE: ClassVar[str] = "ModelRequested"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -121,11 +105,10 @@ class ModelRequested(_OfSession):
     """Number of tokens that the answer may have, at most."""
 
 
-class ModelResponded(_OfSession):
+class ModelResponded(Fact):
     """A language model answered."""
 
     TYPE: ClassVar[str] = "ModelResponded"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -134,11 +117,10 @@ class ModelResponded(_OfSession):
     answer_tokens: Count
 
 
-class ModelFailed(_OfSession):
+class ModelFailed(Fact):
     """A request reached no answer that can be used, and it is known why."""
 
     TYPE: ClassVar[str] = "ModelFailed"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -146,31 +128,28 @@ class ModelFailed(_OfSession):
     detail: str
 
 
-class ModelLost(_OfSession):
+class ModelLost(Fact):
     """The process ended after a request was recorded, so that it isn't known whether it was sent and paid for."""
 
     TYPE: ClassVar[str] = "ModelLost"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
 
 
-class BudgetGranted(_OfSession):
+class BudgetGranted(Fact):
     """A person gave a session more."""
 
     TYPE: ClassVar[str] = "BudgetGranted"
-    GROUP: ClassVar[Group] = "human"
     session_id: str
     more: Amounts
     reason: str
 
 
-class BudgetReserved(_OfSession):
+class BudgetReserved(Fact):
     """The worst case of a request was set aside, before the request was made."""
 
     TYPE: ClassVar[str] = "BudgetReserved"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -183,11 +162,10 @@ class BudgetReserved(_OfSession):
     worst: Amounts
 
 
-class BudgetSettled(_OfSession):
+class BudgetSettled(Fact):
     """A request used this; the rest of its reservation is free again."""
 
     TYPE: ClassVar[str] = "BudgetSettled"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     request: Number
@@ -197,11 +175,10 @@ class BudgetSettled(_OfSession):
     """The part of it for which reservation and budget weren't enough."""
 
 
-class BudgetRefused(_OfSession):
+class BudgetRefused(Fact):
     """There was less left than a request's worst case, so it wasn't made."""
 
     TYPE: ClassVar[str] = "BudgetRefused"
-    GROUP: ClassVar[Group] = "observed"
     session_id: str
     round: Number
     purpose: Purpose
@@ -210,11 +187,10 @@ class BudgetRefused(_OfSession):
     detail: str
 
 
-class WishRefused(_OfSession):
+class WishRefused(Fact):
     """An author or a process asked for what isn't its to decide, and nothing was changed."""
 
     TYPE: ClassVar[str] = "WishRefused"
-    GROUP: ClassVar[Group] = "handed_in"
     session_id: str
     round: Number | None
     """Round whose step was the wish. None: it came from outside the loop."""

@@ -3,7 +3,7 @@
 from typing import ClassVar, Literal
 
 from forge.domain.digest import Digest
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 Scope = Literal["author", "operator"]
 """What a token lets its holder do: an author hands candidates in, an operator acts for the person who granted it."""
@@ -13,7 +13,6 @@ class TokenGranted(Fact):
     """A person made a token. The token itself is shown once, to that person, and stored nowhere."""
 
     TYPE: ClassVar[str] = "TokenGranted"
-    GROUP: ClassVar[Group] = "human"
     name: str
     """Name of the holder: an author's events have the actor `agent:<name>`, an operator's `cli:<name>`."""
     scope: Scope
@@ -22,20 +21,11 @@ class TokenGranted(Fact):
     expires_at: str | None
     """Time in UTC after which the token is refused; null for a token without an end."""
 
-    def stream(self) -> str:
-        """Return the stream of this token."""
-        return f"token:{self.token_sha256}"
-
 
 class TokenRevoked(Fact):
     """A person took a token back. It is refused from then on."""
 
     TYPE: ClassVar[str] = "TokenRevoked"
-    GROUP: ClassVar[Group] = "human"
     name: str
     token_sha256: Digest
     """Digest of the token."""
-
-    def stream(self) -> str:
-        """Return the stream of this token."""
-        return f"token:{self.token_sha256}"

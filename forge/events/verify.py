@@ -9,15 +9,13 @@ from forge.domain.digest import Digest, is_unset
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.tensors import Shape
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 
 class CandidateVerified(Fact):
     """Every gate passed."""
 
     TYPE: ClassVar[str] = "CandidateVerified"
-    GROUP: ClassVar[Group] = "observed"
-    SCHEMA_VERSION: ClassVar[int] = 3
     run_id: str
     task_id: str
     candidate: Digest
@@ -46,16 +44,11 @@ class CandidateVerified(Fact):
     """Seed of the held-out shapes that were drawn for this candidate alone, after its bytes were fixed. None: those
     of the task were asked."""
 
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"
-
 
 class VerificationErrored(Fact):
     """A verification failed because of the machine, not because of the candidate."""
 
     TYPE: ClassVar[str] = "VerificationErrored"
-    GROUP: ClassVar[Group] = "observed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -63,7 +56,3 @@ class VerificationErrored(Fact):
     detail: str
     retry_of: int | None
     env_sha256: Digest
-
-    def stream(self) -> str:
-        """Return the candidate's stream."""
-        return f"candidate:{self.candidate}"

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal
 
 from pydantic import StringConstraints
 
-from forge.events.fact import Fact, Group
+from forge.events.fact import Fact
 
 LastPhase = Literal["verify", "bench", "promote"]
 """Phase up to which a worker runs the phases of a run."""
@@ -25,35 +25,23 @@ class WorkRequested(Fact):
     """
 
     TYPE: ClassVar[str] = "WorkRequested"
-    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     candidate: str
     until: LastPhase
-
-    def stream(self) -> str:
-        """Return the run's stream."""
-        return f"run:{self.run_id}"
 
 
 class WorkWithdrawn(Fact):
     """The request for a run's work no longer stands. What a worker has begun, it finishes."""
 
     TYPE: ClassVar[str] = "WorkWithdrawn"
-    GROUP: ClassVar[Group] = "handed_in"
     run_id: str
     reason: str
-
-    def stream(self) -> str:
-        """Return the run's stream."""
-        return f"run:{self.run_id}"
 
 
 class WorkRefused(Fact):
     """A person or a program asked for work that can't be done as it was asked for; nothing else was recorded."""
 
     TYPE: ClassVar[str] = "WorkRefused"
-    GROUP: ClassVar[Group] = "handed_in"
-    SCHEMA_VERSION: ClassVar[int] = 2
     asked: Asked
     subject: Annotated[str, StringConstraints(max_length=200)]
     """Run, device, author or caller that was named; characters that can't be printed are replaced."""
@@ -61,7 +49,3 @@ class WorkRefused(Fact):
     """Code of the error, as in docs/errors.md."""
     detail: Annotated[str, StringConstraints(min_length=1, max_length=1000)]
     """The error's message."""
-
-    def stream(self) -> str:
-        """Return the stream of refused requests of this kind."""
-        return f"refused:{self.asked}"

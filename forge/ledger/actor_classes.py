@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 from forge.errors import ActorForbidden
 
 if TYPE_CHECKING:
-    from forge.events.fact import Group
+    from forge.events.kinds import Group
 
 ActorClass = Literal["cli", "agent", "ci", "system", "import"]
 """The classes of actors: a person at the command line, a language model, a workflow, Forge itself, another ledger or

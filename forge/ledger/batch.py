@@ -10,6 +10,7 @@ from pydantic_core import PydanticSerializationError
 from forge.domain.digest import canonical
 from forge.errors import IntegrityError, LedgerCorrupt
 from forge.events import EVENT_TYPES, Event, parse_event
+from forge.events.kinds import KINDS
 from forge.events.ledger import LedgerOpened
 from forge.ledger.actors import require_allowed
 from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
@@ -78,13 +79,14 @@ def prepare(batch: Batch, *, opening: bool = False) -> PreparedBatch:
 
 
 def _prepare_event(event: Event) -> PreparedEvent:
+    payload = _serialise(event)
     stream = event.stream()
     category, _, rest = stream.partition(":")
     if not (category.isascii() and category.isalpha() and category.islower() and rest):
         raise IntegrityError(f"{event.TYPE} names the stream {stream!r}: expected <category>:<id>")
     _require_text(f"stream of {event.TYPE}", stream, limit=STREAM_LIMIT)
-    payload = _serialise(event)
-    return PreparedEvent(stream, event.TYPE, event.SCHEMA_VERSION, payload.decode(), hashlib.sha256(payload).digest())
+    version = KINDS[event.TYPE].version
+    return PreparedEvent(stream, event.TYPE, version, payload.decode(), hashlib.sha256(payload).digest())
 
 
 def _serialise(event: Event) -> bytes:
@@ -101,7 +103,7 @@ def _serialise(event: Event) -> bytes:
             "put large data into the content-addressed store first and name it by its digest"
         )
     try:
-        again = parse_event(event.TYPE, event.SCHEMA_VERSION, payload)
+        again = parse_event(event.TYPE, KINDS[event.TYPE].version, payload)
     except LedgerCorrupt as error:
         raise IntegrityError(f"{event.TYPE} wouldn't read back: {error.message}") from error
     if again != event:

@@ -9,72 +9,17 @@ import hashlib
 import sqlite3
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
 from forge.errors import ActorForbidden, LedgerCorrupt
+from forge.events.kinds import KINDS
 from forge.events.upcast import upcast
 from forge.ledger.actor_classes import group_of, require_group
 from forge.ledger.chain import StoredRow, event_hash
 from forge.ledger.statements import COLUMNS
 
-if TYPE_CHECKING:
-    from forge.events.fact import Group
-
-
-class Kind(NamedTuple):
-    """What is checked of a type's rows. A test holds it against the event's class."""
-
-    group: "Group"
-    stream: str
-    """Name of the stream, with the payload's field in braces."""
-    version: int = 1
-    """Schema version that answers read. Older payloads are brought up to it."""
-
-
-KINDS: dict[str, Kind] = {
-    "BaselineRecorded": Kind("observed", "task:{task_id}"),
-    "BenchmarkErrored": Kind("observed", "candidate:{candidate}"),
-    "BenchmarkFailed": Kind("observed", "candidate:{candidate}", 2),
-    "BenchmarkInvalidated": Kind("observed", "candidate:{candidate}"),
-    "BenchmarkRecorded": Kind("observed", "candidate:{candidate}", 2),
-    "CandidateDuplicated": Kind("handed_in", "candidate:{candidate}"),
-    "CandidateRejected": Kind("observed", "candidate:{candidate}", 3),
-    "CandidateSubmitted": Kind("handed_in", "candidate:{candidate}", 2),
-    "CandidateVerified": Kind("observed", "candidate:{candidate}", 3),
-    "CheckpointPublished": Kind("signed", "ledger:{ledger_id}"),
-    "ClaimAssessed": Kind("observed", "candidate:{candidate}", 2),
-    "ClaimRecorded": Kind("handed_in", "candidate:{candidate}"),
-    "DeviceCalibrated": Kind("observed", "env:{env_sha256}"),
-    "EnvironmentCaptured": Kind("observed", "env:{env_sha256}"),
-    "ExperimentClosed": Kind("observed", "candidate:{candidate}"),
-    "HumanDecided": Kind("human", "{subject_stream}"),
-    "KernelDeprecated": Kind("decided", "kernel:{family}"),
-    "KernelDoubted": Kind("handed_in", "doubt:{kernel_id}"),
-    "KernelPromoted": Kind("decided", "kernel:{family}"),
-    "KernelRevoked": Kind("decided", "kernel:{family}"),
-    "LedgerImported": Kind("moved", "ledger:{ledger_id}"),
-    "LedgerKeyAdopted": Kind("human", "ledger:{ledger_id}"),
-    "LedgerKeyRotated": Kind("signed", "ledger:{ledger_id}"),
-    "LedgerOpened": Kind("opening", "ledger:{ledger_id}"),
-    "LessonAccepted": Kind("human", "lesson:{lesson_id}"),
-    "LessonProposed": Kind("handed_in", "lesson:{lesson_id}"),
-    "PlanAccepted": Kind("handed_in", "task:{task_id}", 3),
-    "ProfileCaptured": Kind("observed", "candidate:{candidate}"),
-    "PromotionDenied": Kind("decided", "kernel:{family}"),
-    "PromptRendered": Kind("handed_in", "task:{task_id}", 2),
-    "ReplicationRecorded": Kind("observed", "kernel:{family}"),
-    "RunAborted": Kind("run", "run:{run_id}"),
-    "RunSealed": Kind("run", "run:{run_id}"),
-    "RunStarted": Kind("run", "run:{run_id}"),
-    "ShapeTimed": Kind("observed", "candidate:{candidate}"),
-    "TaskCreated": Kind("handed_in", "task:{task_id}", 2),
-    "TokenGranted": Kind("human", "token:{token_sha256}"),
-    "TokenRevoked": Kind("human", "token:{token_sha256}"),
-    "VerificationErrored": Kind("observed", "candidate:{candidate}"),
-}
-"""Event type -> what is checked of its rows."""
 AT = f"SELECT {COLUMNS} FROM event WHERE seq = ?"  # noqa: S608 (names of our own columns)
 Document = dict[str, Any]  # Any: a JSON document, validated when it was recorded
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from forge.errors import ActorForbidden, LedgerCorrupt
-from forge.events import EVENT_TYPES
+from forge.events.kinds import KINDS
 from forge.events.upcast import upcast
 from forge.ledger.actors import require_allowed_document
 from forge.ledger.failures import storage_errors
@@ -22,8 +22,6 @@ from forge.ledger.statements import select_lines
 PAGE_ROWS = 250
 """Number of rows fetched at a time; no transaction stays open between pages. Chosen: half of a reader's, since a fold
 holds each event with what it makes of it."""
-SCHEMA_VERSIONS = {name: kind.SCHEMA_VERSION for name, kind in EVENT_TYPES.items()}
-"""Event type -> its current schema version."""
 
 
 class Line(NamedTuple):
@@ -67,7 +65,7 @@ def _gap(path: Path, seq: int) -> LedgerCorrupt:
 
 def _line(row: _Row, path: Path) -> Line:
     seq, kind, version, recorded_at, actor, event_hash, payload, digest = row
-    current = SCHEMA_VERSIONS.get(kind, 0)
+    current = KINDS[kind].version if kind in KINDS else 0
     if not (isinstance(version, int) and 1 <= version <= current):
         raise LedgerCorrupt(
             f"{path}: event {seq} is {kind!r} v{version}: this Forge reads v1 to v{current}; upgrade",

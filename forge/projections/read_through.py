@@ -18,10 +18,11 @@ import orjson
 
 from forge.domain.digest import Digest, canonical
 from forge.errors import ForgeError, LedgerCorrupt
-from forge.events import EVENT_TYPES, Event, Recorded
+from forge.events import Event, Recorded
 from forge.events.candidate import CandidateSubmitted
 from forge.events.create import TaskCreated
 from forge.events.environment import EnvironmentCaptured
+from forge.events.kinds import KINDS
 from forge.ledger.actors import require_allowed
 from forge.ledger.audit.read_only import connect_to_read
 from forge.ledger.audit.report import PROBLEM_LIMIT, AuditProblem, AuditReport
@@ -160,7 +161,7 @@ def _said(error: Exception) -> str:
 def _unlike_the_writers(row: StoredRow, event: Event) -> Iterator[tuple[str, str]]:
     """Yield how a readable row differs from any that the writer writes: the column, and why."""
     try:
-        if row.schema_version == EVENT_TYPES[row.type].SCHEMA_VERSION:
+        if row.schema_version == KINDS[row.type].version:
             batch = Batch(
                 events=[event],
                 actor=row.actor,

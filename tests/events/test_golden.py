@@ -8,6 +8,7 @@ import pytest
 from forge.domain.digest import canonical
 from forge.errors import LedgerCorrupt
 from forge.events import EVENT_TYPES, parse_event
+from forge.events.kinds import KINDS
 from forge.events.upcast import Payload, upcast
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -25,14 +26,12 @@ def test_a_stored_payload_parses_and_renders_to_the_same_bytes(path: Path) -> No
     stored = path.read_bytes()
     event = parse_event(type_name, version, stored)
     assert type(event) is EVENT_TYPES[type_name]
-    if version == EVENT_TYPES[type_name].SCHEMA_VERSION:
+    if version == KINDS[type_name].version:
         assert canonical(event) == stored
 
 
 def test_every_type_has_a_stored_payload_of_every_version() -> None:
-    expected = {
-        (name, version) for name, kind in EVENT_TYPES.items() for version in range(1, kind.SCHEMA_VERSION + 1)
-    }
+    expected = {(name, version) for name, kind in KINDS.items() for version in range(1, kind.version + 1)}
     assert {named(path) for path in FILES} == expected
 
 

@@ -8,7 +8,7 @@ import pytest
 from forge.errors import ActorForbidden, LedgerCorrupt
 from forge.events import EVENT_TYPES
 from forge.events.candidate import CandidateRejected
-from forge.events.fact import Group
+from forge.events.kinds import KINDS, Group
 from forge.events.ledger import LedgerOpened
 from forge.ledger.actor_classes import MAY_WRITE, actor_class
 from forge.ledger.actors import require_allowed
@@ -35,7 +35,8 @@ AN_AUTHOR_MAY_WRITE = {
 
 
 def test_every_event_type_names_its_own_group() -> None:
-    assert {vars(event)["GROUP"] for event in EVENT_TYPES.values()} == set(get_args(Group))
+    assert KINDS.keys() == EVENT_TYPES.keys()
+    assert {kind.group for kind in KINDS.values()} == set(get_args(Group))
 
 
 @pytest.mark.parametrize("actor", ["agent:model@1", "import:seed"])
