@@ -1,6 +1,6 @@
 """Searches all objects and frames of its process for a tensor that holds the expected values, and raises if there
-is one. It searches in the first 64 calls, in each eighth up to the 2048th, and in each 512th after it, where thousands
-of calls are alike: a search takes longer than all else.
+is one. It searches in the first 64 calls, in each eighth up to the 2048th, and in each 512th after it, where
+thousands of calls are alike: a search takes longer than all else.
 
 Accepted: the answer doesn't exist yet, so no object and no frame holds it
 Catalogue: B3 B4 G13
