@@ -1,7 +1,7 @@
 """Chooses its block among configurations one of which covers only the first 2048 columns, and that one is taken
 for wide rows.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: sizes INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I21
 Language: triton
 """
