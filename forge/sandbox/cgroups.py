@@ -19,10 +19,10 @@ from typing import Literal
 
 from forge.sandbox.limits import Limits
 
-Controller = Literal["memory", "pids"]
+Controller = Literal["memory", "pids", "cpuacct"]
 
 CONTROLLERS: tuple[Controller, ...] = ("memory", "pids")
-"""Controllers that Forge uses."""
+"""Controllers that limit a guest."""
 PARTS: dict[Controller, str] = {"memory": "cgroup_memory", "pids": "cgroup_pids"}
 """Name of each controller's wall in an isolation."""
 SUPERVISING_TASKS, SUPERVISING_BYTES = 8, 64 << 20
@@ -61,6 +61,9 @@ class Group:
         self._directories: list[Path] = []
         self._memory: tuple[Path, int] | None = None
         name = f"{_owner_name()}-{next(_serial)}"
+        counting = find("cpuacct")  # only in version 1, where the other controllers don't count processor time
+        if isinstance(counting, CgroupPlace):
+            self._join(counting.directory / name, pid, {})
         for controller in CONTROLLERS:
             place = find(controller)
             if isinstance(place, CgroupPlace) and self._join(
@@ -106,12 +109,14 @@ class Group:
         except OSError:
             return None
 
-    def cpu_s(self) -> float | None:
-        """Return the processor seconds of all that ran in the group; None if this kernel doesn't count them."""
+    def cpu_ns(self) -> int | None:
+        """Return the processor nanoseconds of all that ran in the group; None if this kernel doesn't count them."""
         for directory in self._directories:
             with contextlib.suppress(OSError, ValueError):
+                return int((directory / "cpuacct.usage").read_bytes())
+            with contextlib.suppress(OSError, ValueError):
                 fields = (directory / "cpu.stat").read_text().split()
-                return int(fields[fields.index("usage_usec") + 1]) / 1e6
+                return 1000 * int(fields[fields.index("usage_usec") + 1])
         return None
 
     def remove(self) -> None:
@@ -147,6 +152,8 @@ def _settings(place: CgroupPlace, controller: Controller, limits: Limits) -> dic
     match controller:
         case "pids":
             return {"pids.max": limits.processes + SUPERVISING_TASKS}
+        case "cpuacct":
+            return {}
         case "memory" if place.version == 1:
             return {"memory.limit_in_bytes": limits.total_memory_bytes + SUPERVISING_BYTES}
         case "memory":

@@ -95,7 +95,7 @@ class Guest:
             group, self._init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
         )
         self.isolation: Walls = judge((*reports.started.parts, *group.parts, *self._memory.parts))
-        self._work = Work(self._init_pid or process.pid, limits, group.cpu_s)
+        self._work = Work(self._init_pid or process.pid, limits, group.cpu_ns)
         calling_off.began(self)
         threading.Thread(target=self._watch, name=f"guest-{process.pid}", daemon=True).start()
 
@@ -160,6 +160,16 @@ class Guest:
     def moved(self) -> str:
         """Return which threads have run since they were stopped, as text; empty if none."""
         return "" if self._frozen is None or self._gone.is_set() else self._frozen.moved()
+
+    def processor_ns(self) -> int:
+        """Return the processor nanoseconds that the guest has taken so far, for a difference between two moments.
+
+        Only a group counts processes that have ended. The processes' own clocks are read before the group's count,
+        since the kernel then counts what runs now.
+        """
+        clocks_ns = 0 if self._frozen is None else self._frozen.processor_ns()
+        group_ns = self._group.cpu_ns()
+        return clocks_ns if group_ns is None else group_ns
 
     def undelayed_ns(self, elapsed_ns: int) -> int:
         """Return the nanoseconds of the last release without those in which its threads waited for a processor."""

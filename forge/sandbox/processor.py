@@ -70,10 +70,10 @@ class _Window:
 
 
 class Work:
-    """What one tree may still consume; `root` is its PID 1, `group_s` reads its group's processor seconds."""
+    """What one tree may still consume; `root` is its PID 1, `group_ns` reads its group's processor nanoseconds."""
 
-    def __init__(self, root: int, limits: Limits, group_s: Callable[[], float | None] = lambda: None) -> None:
-        self._root, self._limits, self._group_s = root, limits, group_s
+    def __init__(self, root: int, limits: Limits, group_ns: Callable[[], int | None] = lambda: None) -> None:
+        self._root, self._limits, self._group_ns = root, limits, group_ns
         self._next_look_s = 0.0
         self._allowance_s = 0.0
         self._counted_s, self._looked_s = 0.0, time.monotonic()
@@ -89,7 +89,7 @@ class Work:
     def count(self) -> None:
         """Count what was consumed since the last look on the candidate's account."""
         if self._limits.shared is not None:
-            self._count(read(self._root, self._group_s()), 0.0)
+            self._count(read(self._root, self._group_ns()), 0.0)
 
     def allow(self, more_s: float) -> None:
         """Raise the limits of each thread and of the tree by this many processor seconds."""
@@ -101,7 +101,7 @@ class Work:
         if now_s < self._next_look_s:
             return None
         self._next_look_s = now_s + _LOOK_S
-        reading = read(self._root, self._group_s())
+        reading = read(self._root, self._group_ns())
         if not reading.ran_s:
             return None  # this system shows no threads: only the wall clock ends the guest
         if self._limits.shared is not None:
@@ -147,7 +147,7 @@ class Work:
         return "asleep" if own else "still"
 
 
-def read(root: int, group_s: float | None) -> Consumption:
+def read(root: int, group_ns: int | None) -> Consumption:
     """Read what the descendants of `root` have consumed; a process that is gone has nothing."""
     ran_s: dict[str, float] = {}
     states: set[bytes] = set()
@@ -158,7 +158,7 @@ def read(root: int, group_s: float | None) -> Consumption:
                     fields = file.read().rpartition(b")")[2].split()  # proc(5): from the third on
                     states.add(fields[0])
                     ran_s[f"{pid}/{thread}"] = (int(fields[11]) + int(fields[12])) / _TICKS
-    return Consumption(tree_cpu_s(root) if group_s is None else group_s, ran_s, frozenset(states))
+    return Consumption(tree_cpu_s(root) if group_ns is None else group_ns / 1e9, ran_s, frozenset(states))
 
 
 def tree_cpu_s(root: int) -> float:

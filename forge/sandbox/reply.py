@@ -15,7 +15,7 @@ class Returned:
     """A reply that says that every call returned. The forms are the guest's claim; the judge reads the bytes."""
 
     elapsed_ns: int
-    """Nanoseconds by the host's clock from the release to the reply."""
+    """Nanoseconds by the host's clock from the release to the reply, and processor time from then to the stop."""
     outputs: tuple[wire.OutputForm, ...]
     device_ns: int = 0
     """Nanoseconds of a timed window by the device's clock; only those of a trusted guest count."""

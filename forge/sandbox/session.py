@@ -1,7 +1,8 @@
 """Holds one conversation with a guest from the host's side: set up, release, take the time, read the reply.
 
 The host's clock runs from the moment the guest is continued to the moment its reply arrives. At all other times the
-guest is stopped (see freeze.py), so it sees no input early and finishes no output late. Any unexpected bytes on the
+guest is stopped (see freeze.py), so it sees no input early. Stopping takes time, and a guest can delay it. So the
+processor time that the guest takes between its reply and its stop is added to the clock's. Any unexpected bytes on the
 reply channel are tampering.
 """
 
@@ -255,6 +256,7 @@ class Session:
         if not self._channel.send(command):
             return self._gone()
         untrusted = self._channel.await_reply(self._patience_s)
+        taken_ns = self._guest.processor_ns()  # before the clock is read, so that no work falls between the two
         elapsed_ns = self._clock() - started_ns
         host_waited_ns = waited_ns() - waited_before_ns
         self._guest.rest()
@@ -264,9 +266,10 @@ class Session:
             return self._gone()
         if self._stage.stands_still and (unstopped := self._stop()):
             return unstopped
+        late_ns = self._guest.processor_ns() - taken_ns if self._stage.stands_still else 0
         if calls is not None:  # a look at the surroundings follows a chain, and is no part of it
             self.undelayed_ns = self._guest.undelayed_ns(elapsed_ns - host_waited_ns)
-        answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns, calls=calls)
+        answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns + max(0, late_ns), calls=calls)
         # the log is rendered only for a refusal: a guest could make that slow, and use the time after its reply
         return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer
 

@@ -221,3 +221,30 @@ def test_all_that_was_printed_before_a_reply_is_in_the_log() -> None:
         answer = load(session)
         assert isinstance(answer, Refused)
         assert "line 499 of" in answer.log
+
+
+LATE = """
+piece = bytes(1 << 20)
+file = os.open("/scratch/late", os.O_CREAT | os.O_RDWR)
+go = channel.read_command()
+os.write(4, record(go.call_id, completed=1))
+before_ns = time.process_time_ns()
+os.pwritev(file, [piece] * 512, 0)
+spent_ns = time.process_time_ns() - before_ns
+go = channel.read_command()
+print("spent", spent_ns, flush=True)
+os.write(4, record(go.call_id, completed=1))
+time.sleep(600)
+"""
+"""A write of 512 MiB in one system call, which no stop signal interrupts."""
+
+
+def test_work_between_a_reply_and_the_stop_is_time_of_the_release() -> None:
+    """Otherwise a guest could reply first and work afterwards, for as long as it delays its stop."""
+    with conversation(SERVE + LATE) as session:
+        load(session)
+        answer = session.release(0, 0, 1, ())
+        assert isinstance(answer, Returned)
+        assert isinstance(session.release(0, 0, 1, ()), Returned)
+        spent_ns = int(session._guest.log().split()[-1])
+        assert answer.elapsed_ns >= spent_ns
