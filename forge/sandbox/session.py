@@ -1,8 +1,8 @@
 """Holds one conversation with a guest from the host's side: set up, release, take the time, read the reply.
 
 The host's clock runs from the moment the guest is continued to the moment its reply arrives. At all other times the
-guest is stopped (see freeze.py), so it sees no input early. Stopping takes time, and a guest can delay it. So the
-processor time that the guest takes between its reply and its stop is added to the clock's. Any unexpected bytes on the
+guest is stopped (see freeze.py), so it sees no input early. Stopping takes time, which a guest can lengthen. So the
+processor time that a guest takes between its reply and its stop is added to the clock's. Any unexpected bytes on the
 reply channel are tampering.
 """
 

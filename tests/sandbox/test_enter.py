@@ -12,7 +12,7 @@ import pytest
 
 from forge.sandbox import limits
 from forge.sandbox.guest_entry import kernel, seccomp
-from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, REFUSED
+from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, REFUSED, WITHOUT_DEVICES
 
 pytestmark = pytest.mark.usefixtures("walled")
 
@@ -65,6 +65,15 @@ def ask(questions: dict[str, str], **rest: object) -> dict[str, object]:
 def test_every_privileged_system_call_is_refused() -> None:
     answers = ask({name: f"call({number}, 0, 0, 0, 0, 0, 0)" for name, number in NR.items()})
     assert answers == dict.fromkeys(NR, EPERM)
+
+
+def test_a_guest_leaves_the_kernel_no_work_for_the_time_in_which_it_is_stopped() -> None:
+    """A timer that a stopped process has set goes off while another process is timed."""
+    functions = {"timer_create": "1, 0, bytes(8)", "timerfd_create": "1, 0", "signalfd": "-1, bytes(128), 0"}
+    said = {name: f"(libc.{name}({arguments}), ctypes.get_errno())" for name, arguments in functions.items()}
+    assert ask(said) == {name: [-1, EPERM] for name in functions}
+    numbers = {name: f"call({number}, 0, 0, 0, 0)" for name, number in WITHOUT_DEVICES[ARCH].items()}
+    assert ask(numbers) == dict.fromkeys(numbers, EPERM)
 
 
 def test_new_namespaces_by_any_call_are_refused() -> None:

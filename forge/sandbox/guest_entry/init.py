@@ -68,7 +68,7 @@ def _confine(plan: EntryPlan, peer: int, proc: int | None) -> list[str]:
     privileges.set_dumpable(False)
     privileges.die_with_parent(signal.SIGKILL)  # the changes of credentials have cleared it
     privileges.require_peer(peer)
-    seccomp.filter_calls()
+    seccomp.filter_calls(devices=bool(plan.devices))
     return [
         *(
             "user_ns",

@@ -10,7 +10,14 @@ import ctypes
 import struct
 
 from forge.sandbox.guest_entry import kernel
-from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, CLONE, CLONE3, REFUSED, SOCKET
+from forge.sandbox.guest_entry.syscalls import (
+    AUDIT_ARCH,
+    CLONE,
+    CLONE3,
+    REFUSED,
+    SOCKET,
+    WITHOUT_DEVICES,
+)
 
 EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 
@@ -38,8 +45,9 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def program(machine: str) -> list[Instruction]:
-    """Return the filter for an architecture, as classic BPF."""
+def program(machine: str, *, devices: bool = False) -> list[Instruction]:
+    """Return the filter for an architecture, as classic BPF; with `devices`, a driver's calls are allowed."""
+    refused = {**REFUSED[machine], **({} if devices else WITHOUT_DEVICES[machine])}
     code: list[Instruction] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
         (_EQUAL, 1, 0, AUDIT_ARCH[machine]),
@@ -52,7 +60,7 @@ def program(machine: str) -> list[Instruction]:
         (_EQUAL, 0, 1, CLONE3),
         (_RETURN, 0, 0, _ERRNO | ENOSYS),
     ]  # its flags are in memory, which a filter can't read
-    for number in REFUSED[machine].values():
+    for number in refused.values():
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | EPERM)]
     code += [
         (_EQUAL, 0, 4, CLONE[machine]),
@@ -68,9 +76,9 @@ def program(machine: str) -> list[Instruction]:
     return [*code, (_RETURN, 0, 0, _ERRNO | EAFNOSUPPORT), (_RETURN, 0, 0, _ALLOW)]
 
 
-def filter_calls() -> None:
+def filter_calls(*, devices: bool = False) -> None:
     """Apply the filter to this process, all its threads and children; no_new_privs must be set."""
     with kernel.step("seccomp"):
-        code = program(kernel.machine())
+        code = program(kernel.machine(), devices=devices)
         packed = b"".join(struct.pack("=HBBI", *instruction) for instruction in code)
         kernel.syscall("seccomp", _SET_MODE_FILTER, _TSYNC, _Program(len(code), packed))
