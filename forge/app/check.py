@@ -6,7 +6,6 @@ Nothing is recorded, and nothing is written outside a temporary folder: what a c
 import ast
 import random
 import tempfile
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +18,7 @@ from forge.domain.candidate import CppBuild, CudaBuild, Metadata
 from forge.domain.device import Device
 from forge.domain.digest import canonical
 from forge.domain.evidence import Isolation
+from forge.domain.parsed_source import parse_source
 from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
@@ -261,7 +261,6 @@ def _usual_target(language: Language, here: str | None) -> str:
 def _parsed(kernel: bytes) -> ast.Module:
     """Return the kernel's syntax tree; an empty one if it doesn't parse, which its first gate then says."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return ast.parse(kernel)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return parse_source(kernel)
+    except SyntaxError:
         return ast.Module(body=[], type_ignores=[])

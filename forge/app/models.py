@@ -1,6 +1,5 @@
 """Measures a model with and without adopted kernels, and records the result whatever it says."""
 
-import ast
 import math
 import statistics
 from collections.abc import Mapping, Sequence
@@ -23,6 +22,7 @@ from forge.domain.model_measurement import (
     ModelMode,
     ModelWorkload,
 )
+from forge.domain.parsed_source import parse_source
 from forge.domain.policy import Policy
 from forge.domain.task import Name
 from forge.errors import UsageError
@@ -249,7 +249,7 @@ def _read(path: Path) -> tuple[str, bytes]:
             raise UsageError(f"bad model {str(path)!r}: expected a Python file of at most {FILE_BYTES} bytes")
         content = path.read_bytes()
         name = TypeAdapter(Name).validate_python(path.stem.lower().replace("-", "_"))
-        ast.parse(content, str(path))
+        parse_source(content, filename=str(path))
     except ValidationError as error:
         raise UsageError(f"bad model {path.name!r}: expected a name of letters, digits and _") from error
     except (SyntaxError, ValueError) as error:

@@ -2,12 +2,12 @@
 
 import ast
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forge.domain.authoring import Draft, Judged
 from forge.domain.digest import Digest, sha256
+from forge.domain.parsed_source import parse_source
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,8 @@ class Attempt:
 def meaning_of(kernel: str) -> Digest:
     """Return a digest that doesn't change with comments and layout; of the bytes if the text isn't Python."""
     try:
-        with warnings.catch_warnings(action="ignore"):
-            return sha256(ast.dump(ast.parse(kernel)).encode(errors="surrogatepass"))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return sha256(ast.dump(parse_source(kernel)).encode(errors="surrogatepass"))
+    except (SyntaxError, ValueError, RecursionError):
         return sha256(kernel.encode(errors="surrogatepass"))
 
 

@@ -2,6 +2,7 @@
 
 import ast
 import tomllib
+from collections import Counter
 from collections.abc import Mapping
 from typing import Annotated, Literal, Self
 
@@ -10,6 +11,7 @@ from pydantic import Field, StringConstraints, ValidationError, model_validator
 from forge.contenders.versions import Versions
 from forge.domain.digest import Value
 from forge.domain.misfit import misfit
+from forge.domain.parsed_source import parse_source
 from forge.domain.task import Name
 from forge.domain.tensors import DType
 from forge.errors import UsageError
@@ -103,7 +105,7 @@ class DescriptionFile(Value):
     @model_validator(mode="after")
     def _names_each_once(self) -> Self:
         names = [f"{one.name} of {one.operation}" for one in self.contender]
-        twice = sorted({name for name in names if names.count(name) > 1})
+        twice = sorted(name for name, times in Counter(names).items() if times > 1)
         if twice:
             raise ValueError(f"{', '.join(twice)} is described twice: expected each name once")
         return self
@@ -140,8 +142,8 @@ def why_not_applicable(call: Call, dtype: str, shape: Mapping[str, int], *, devi
 
 def _functions_of(source: str) -> set[str]:
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError) as error:
+        tree = parse_source(source)
+    except SyntaxError as error:
         raise ValueError(f"`call` isn't Python: {error}") from error
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
 

@@ -9,7 +9,7 @@ Versions = Annotated[
     str, StringConstraints(pattern=r"^(>=|<=|==|!=|>|<)[0-9]+(\.[0-9]+)*(,(>=|<=|==|!=|>|<)[0-9]+(\.[0-9]+)*)*$")
 ]
 """Range of versions: comparisons with commas between them, all of which must hold, such as `>=0.5,<1`."""
-_RELEASE = re.compile(r"(?:[0-9]+!)?([0-9]+(?:\.[0-9]+)*)(.*)")
+_RELEASE = re.compile(r"(?:[0-9]++!)?([0-9]++(?:\.[0-9]++)*+)(.*)")
 _COMPARISON = re.compile(r"(>=|<=|==|!=|>|<)([0-9.]+)")
 _BEFORE = re.compile(r"[._-]?(a|b|c|rc|alpha|beta|pre|preview|dev)")
 """Suffix of a version that comes before its release (PEP 440)."""

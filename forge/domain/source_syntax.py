@@ -4,6 +4,7 @@ import ast
 from collections.abc import Iterable
 
 from forge.domain.digest import Digest, canonical, sha256
+from forge.domain.parsed_source import parse_source
 from forge.domain.source_text import may_see_its_text
 
 _NO_MEANING = ("ctx", "type_ignores")
@@ -18,9 +19,9 @@ def syntax_sha256(untrusted_source: bytes) -> Digest | None:
     Python add some.
     """
     try:
-        tree = ast.parse(untrusted_source, type_comments=True)
+        tree = parse_source(untrusted_source, type_comments=True)
         return None if may_see_its_text(tree) else sha256(canonical({"tree": _plain(tree)}))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (SyntaxError, ValueError, RecursionError):
         return None
 
 

@@ -10,10 +10,10 @@ import builtins
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 
 from forge.domain.candidate import Metadata
 from forge.domain.candidate_files import REQUIRED_FILES
+from forge.domain.parsed_source import parse_source
 
 MOST_LINES = 20
 """Number of lines of an excerpt, at most: a compiler's first error or a traceback, on one screen."""
@@ -114,7 +114,10 @@ def _of_the_candidate(lines: Sequence[str]) -> list[str]:
             kept.append(lines[position])
             position += 1
             continue
-        block = [lines[position], *takewhile(lambda line: line.startswith(" "), lines[position + 1 :])]
+        end = position + 1
+        while end < len(lines) and lines[end].startswith(" "):
+            end += 1
+        block = lines[position:end]
         raised = lines[position + len(block) : position + len(block) + 1]
         position += len(block) + len(raised)
         if raised and raised[0].startswith("subprocess.CalledProcessError:"):
@@ -185,20 +188,25 @@ def _in_kernel(files: Mapping[str, bytes], number: int) -> int:
     try:
         described = Metadata.model_validate_json(files["metadata.json"]).build
         kernel = files["kernel.py"].decode()
-        module = ast.parse(kernel)
-    except (KeyError, ValueError, SyntaxError, RecursionError, MemoryError):
+        module = parse_source(kernel)
+    except (KeyError, ValueError, SyntaxError):
         return number
-    wanted = described.source if described else None
+    value = _constant(module, described.source if described else None)
+    if value is None:
+        return number
+    here, text = kernel.splitlines(), str(value.value).splitlines()
+    place = value.lineno + number - 1
+    said = text[number - 1].strip() if 0 < number <= len(text) else ""
+    return place if place <= len(here) and said and said in here[place - 1] else number
+
+
+def _constant(module: ast.Module, name: str | None) -> ast.Constant | None:
+    """Return the first constant that the module assigns to a name; None if there is none."""
     for node in module.body:
-        named = isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == wanted for t in node.targets)
-        if not (named and isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant)):
-            continue
-        text, here = node.value.value, kernel.splitlines()
-        place = node.value.lineno + number - 1
-        said = text.splitlines()[number - 1] if isinstance(text, str) and 0 < number <= len(text.splitlines()) else ""
-        if place <= len(here) and said.strip() and said.strip() in here[place - 1]:
-            return place
-    return number
+        named = isinstance(node, ast.Assign) and any(isinstance(t, ast.Name) and t.id == name for t in node.targets)
+        if named and isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            return node.value
+    return None
 
 
 def _line_of(files: Mapping[str, bytes], file: str | None, line: int | None) -> str | None:

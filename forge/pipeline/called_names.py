@@ -3,6 +3,8 @@
 import ast
 import re
 
+from forge.domain.parsed_source import parse_source
+
 ALIASES = {
     "mm": "matmul", "bmm": "matmul", "addmm": "matmul", "einsum": "matmul", "linear": "matmul", "baddbmm": "matmul",
     "scaled_dot_product_attention": "attention", "layer_norm": "layernorm", "rms_norm": "rmsnorm",
@@ -42,8 +44,8 @@ def called_names(untrusted_source: bytes) -> tuple[str, ...]:
     A class is named in words, `LayerNorm` as `layernorm`; a product by `@` is `matmul`.
     """
     try:
-        tree = ast.parse(untrusted_source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        tree = parse_source(untrusted_source)
+    except SyntaxError:
         return ()
     body = [one for one in tree.body if not (isinstance(one, ast.FunctionDef) and one.name in _TESTS)]
     found = [_name(node) for statement in body for node in ast.walk(statement)]
@@ -62,6 +64,6 @@ def _name(node: ast.AST) -> str | None:
 
 
 def _words(name: str) -> tuple[str, ...]:
-    plain = name if "_" in name or name.islower() else re.sub(r"[0-9]d$|[0-9]+$", "", name.lower())
+    plain = name if "_" in name or name.islower() else re.sub(r"[0-9]d$|(?<![0-9])[0-9]+$", "", name.lower())
     known = ALIASES.get(plain)
     return (plain,) if known is None else (plain, known)

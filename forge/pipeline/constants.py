@@ -5,8 +5,10 @@ Nothing is executed: the syntax tree says where a value stands, and only these b
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from forge.domain.parsed_source import parse_source
 from forge.errors import UnknownName, UsageError
 
 _SETTING = re.compile(r"([A-Za-z_]\w{0,63})=(-?\d{1,18}(?:\.\d{1,18})?)")
@@ -40,9 +42,9 @@ def with_constants(source: bytes, untrusted_texts: Sequence[str]) -> bytes:
 def _places(source: bytes) -> dict[str, tuple[int, int]]:
     """Return where the value of each name stands that the module assigns once, and from numbers alone."""
     try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(f"the reference doesn't parse: {error or 'nested too deeply'}; expected Python") from error
+        tree = parse_source(source)
+    except SyntaxError as error:
+        raise UsageError(f"the reference doesn't parse: {error}; expected Python") from error
     starts = [0]
     for line in source.splitlines(keepends=True):
         starts.append(starts[-1] + len(line))
@@ -52,7 +54,8 @@ def _places(source: bytes) -> dict[str, tuple[int, int]]:
         assert value.end_col_offset is not None
         begin = starts[value.lineno - 1] + value.col_offset
         found[name] = begin, starts[value.end_lineno - 1] + value.end_col_offset
-    return {name: place for name, place in found.items() if _is_bound_once(tree, name)}
+    once = _bound_once(tree)
+    return {name: place for name, place in found.items() if name in once}
 
 
 def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
@@ -72,25 +75,28 @@ def _assigned(tree: ast.Module) -> Iterator[tuple[str, ast.expr]]:
 
 def _is_number(node: ast.expr) -> bool:
     """Return whether an expression is a number, or computes one from numbers alone."""
-    match node:
-        case ast.Constant(value=bool()):
-            return False
-        case ast.Constant(value=int() | float()):
-            return True
-        case ast.UnaryOp(operand=operand):
-            return _is_number(operand)
-        case ast.BinOp(left=left, right=right):
-            return _is_number(left) and _is_number(right)
-    return False
+    pending: list[ast.expr] = [node]  # no recursion: a sum may have a thousand terms
+    while pending:
+        match pending.pop():
+            case ast.UnaryOp(operand=operand):
+                pending.append(operand)
+            case ast.BinOp(left=left, right=right):
+                pending += (left, right)
+            case ast.Constant(value=int() | float() as value) if not isinstance(value, bool):
+                pass
+            case _:
+                return False
+    return True
 
 
-def _is_bound_once(tree: ast.Module, name: str) -> bool:
-    """Return whether one statement of the module binds the name, and no function declares it global."""
-    bound = [
-        node
+def _bound_once(tree: ast.Module) -> set[str]:
+    """Return the names that one statement of the module binds, and that no function declares global."""
+    bound = Counter(
+        node.id
         for statement in tree.body
         if not isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         for node in ast.walk(statement)
-        if isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
-    ]
-    return len(bound) == 1 and not any(isinstance(node, ast.Global) and name in node.names for node in ast.walk(tree))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
+    declared = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    return {name for name, times in bound.items() if times == 1} - declared

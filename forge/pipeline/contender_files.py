@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from forge.contenders.description import ENTRY
 from forge.domain.contender import OWN_LIBRARY, OwnContender, name_of
 from forge.domain.digest import sha256
+from forge.domain.parsed_source import parse_source
 from forge.errors import UsageError
 
 MOST_FILES = 8
@@ -51,8 +52,8 @@ def _parsed(one: SubmittedContender) -> OwnContender:
 def _entry(one: SubmittedContender) -> str:
     """Return the function or class to call: `contender`, or the only one that the file defines in public."""
     try:
-        tree = ast.parse(one.source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parse_source(one.source)
+    except SyntaxError as error:
         raise UsageError(f"the contender {one.stem!r} isn't Python: {error}") from error
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     public = [name for name in dict.fromkeys(defined) if not name.startswith("_")]

@@ -2,14 +2,13 @@
 
 import ast
 import re
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from forge.domain.parsed_source import parse_source
 from forge.domain.tensors import DTYPES, TORCH_NAMES, ElementType
 from forge.errors import UnknownName, UsageError
 from forge.lab.reference.describe import Declared, DeclaredAxis, DeclaredRange, Place
-from forge.lab.sources.long_tokens import too_long
 
 DECLARED: tuple[ElementType, ...] = (*DTYPES, "int8", "uint8", "int32", "int64", "bool")
 """Element types of declared operands. A float operand always gets the task's type."""
@@ -68,12 +67,9 @@ def require_arguments(operands: Sequence[Declared], source: bytes, *, function: 
 
 def _called(source: bytes, function: str) -> _Called | None:
     """Return the function that the sandbox will use as reference; None if the text alone doesn't show it."""
-    if too_long(source.decode(errors="replace")):
-        return None
     try:
-        with warnings.catch_warnings(action="ignore"):  # warnings about the user's file are not ours to show
-            body = ast.parse(source).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = parse_source(source).body
+    except SyntaxError:
         return None
     generated = any(isinstance(one, ast.FunctionDef) and one.name == GENERATORS[0] for one in body)
     models = [one for one in body if isinstance(one, ast.ClassDef) and one.name == MODEL]

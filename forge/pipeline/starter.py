@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import orjson
 
 from forge.domain.candidate import CppBuild, CudaBuild, Metadata
+from forge.domain.parsed_source import parse_source
 from forge.domain.task import Task
 from forge.domain.tensors import Shape
 from forge.errors import UsageError
@@ -66,8 +67,8 @@ def _metadata(operation: Operation, language: Language, entry: str, *, compiled:
 
 def _require_model(solution: bytes, operation: Operation) -> None:
     try:
-        tree = ast.parse(solution)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parse_source(solution)
+    except SyntaxError as error:
         raise UsageError(
             f"the solution doesn't parse: {error}; expected Python with a class {MODEL_ENTRY}"
         ) from error

@@ -17,6 +17,7 @@ from forge.domain.candidate import Candidate, CandidateFile, Metadata
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest, canonical, digest_of, sha256
 from forge.domain.misfit import misfit, shortened
+from forge.domain.parsed_source import parse_source
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
 from forge.errors import UsageError
@@ -47,8 +48,8 @@ def default_entry(untrusted_kernel: bytes, task: Task) -> str:
         return task.op
     named = MODEL_ENTRY if own.contract.form == "model" else own.contract.entry
     try:
-        body = ast.parse(untrusted_kernel).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        body = parse_source(untrusted_kernel).body
+    except SyntaxError:
         return task.op
     defined = {one.name for one in body if isinstance(one, ast.FunctionDef | ast.ClassDef)}
     return named if named in defined and task.op not in defined else task.op

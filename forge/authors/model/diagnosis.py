@@ -22,7 +22,8 @@ REQUEST = """Say what limits this kernel, by the metrics below alone. Answer wit
 - bottleneck is memory, compute, sync, launch or latency, or null if the metrics don't tell.
 - metrics has the ids of those that show it, at least one. An id that isn't below is refused.
 - recommendation is one change. Write no code."""
-_BLOCK = re.compile(r"```(?:json)?\s*(\{.*?\})\s*```", re.DOTALL)
+_BLOCK = re.compile(r"```(?:json)?\s*+(?=\{)")
+"""Beginning of a block that holds an object. The object's end is found by parsing it, in one pass."""
 
 
 class _Said(Value):
@@ -55,7 +56,11 @@ def read_diagnosis(untrusted_text: str, shown: Sequence[Metric]) -> ShownDiagnos
     """Return a diagnosis with the cited metrics as they were measured, or why the answer is none."""
     found = _BLOCK.search(untrusted_text)
     try:
-        said = _Said.model_validate(json.loads(found[1] if found else untrusted_text))
+        if found:
+            document, _ = json.JSONDecoder().raw_decode(untrusted_text, found.end())
+        else:
+            document = json.loads(untrusted_text)
+        said = _Said.model_validate(document)
     except (ValueError, RecursionError) as error:
         what = "doesn't fit" if isinstance(error, ValidationError) else "isn't one JSON object"
         return f"the diagnosis {what}: expected bottleneck, metrics and one recommendation"

@@ -7,17 +7,19 @@ compiled. Nothing is executed: the syntax tree says where a literal stands, and 
 import ast
 import json
 import re
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from forge.domain.authoring import ParameterValue
+from forge.domain.parsed_source import parse_source
 from forge.errors import UsageError
 
 WORD = re.compile(r"[A-Za-z0-9_.+-]{1,100}")
 """Form of a string that may stand in compiled text: one word, so that it can't hold a statement."""
 _DEFINED = re.compile(
-    rb"^[ \t]*(?:#define[ \t]+(\w+)[ \t]+|(?:static[ \t]+)?constexpr[ \t]+\w+[ \t]+(\w+)[ \t]*=[ \t]*)"
-    rb"([\w.+-]+)[ \t]*;?[ \t]*(?://[^\n]*)?\r?$",
+    rb"^[ \t]*+(?:#define[ \t]++(\w+)[ \t]++|(?:static[ \t]++)?constexpr[ \t]++\w+[ \t]++(\w+)[ \t]*+=[ \t]*+)"
+    rb"([\w.+-]++)[ \t]*+;?[ \t]*+(?://[^\n]*)?\r?$",
     re.MULTILINE,
 )
 
@@ -47,12 +49,10 @@ def constants_of(kernel: str, text_name: str | None) -> dict[str, Tunable]:
     doesn't parse.
     """
     try:
-        tree = ast.parse(kernel)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise UsageError(
-            f"the template's kernel.py doesn't parse: {error or 'nested too deeply'}; expected Python"
-        ) from error
-    starts = _line_starts(kernel)
+        tree = parse_source(kernel)
+    except SyntaxError as error:
+        raise UsageError(f"the template's kernel.py doesn't parse: {error}; expected Python") from error
+    content, starts = kernel.encode(), _line_starts(kernel)
     found: dict[str, list[Tunable]] = {}
     for node in tree.body:
         name, literal = _assigned(node)
@@ -63,9 +63,10 @@ def constants_of(kernel: str, text_name: str | None) -> dict[str, Tunable]:
         if value is not None and name != text_name:
             found.setdefault(name, []).append(Tunable(value, begin, end, compiled=False))
         elif name == text_name:
-            for inner, constant in _defined(kernel.encode(), begin, end):
+            for inner, constant in _defined(content, begin, end):
                 found.setdefault(inner, []).append(constant)
-    return {name: places[0] for name, places in found.items() if len(places) == 1 and _bound_once(tree, name)}
+    bound = _times_bound(tree)
+    return {name: places[0] for name, places in found.items() if len(places) == 1 and bound[name] <= 1}
 
 
 def with_values(kernel: str, constants: Mapping[str, Tunable], values: Mapping[str, ParameterValue]) -> str:
@@ -87,15 +88,15 @@ def _assigned(node: ast.stmt) -> tuple[str | None, ast.expr | None]:
     return None, None
 
 
-def _bound_once(tree: ast.Module, name: str) -> bool:
-    """Return whether no second statement of the module binds the name, at any depth outside functions."""
-    bound = sum(
-        isinstance(node, ast.Name) and node.id == name and isinstance(node.ctx, ast.Store)
+def _times_bound(tree: ast.Module) -> Counter[str]:
+    """Return how many statements of the module bind each name, at any depth outside functions."""
+    return Counter(
+        node.id
         for statement in tree.body
         if not isinstance(statement, ast.FunctionDef | ast.ClassDef)
         for node in ast.walk(statement)
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
     )
-    return bound <= 1
 
 
 def _literal(node: ast.expr) -> ParameterValue | None:

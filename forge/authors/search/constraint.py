@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from forge.domain.authoring import ParameterValue
+from forge.domain.parsed_source import parse_source
 from forge.errors import UsageError
 
 LONGEST = 300
@@ -58,8 +59,8 @@ def parse_constraint(untrusted: str, parameters: frozenset[str]) -> Constraint:
     if len(untrusted) > LONGEST:
         raise UsageError(f"a constraint of {len(untrusted)} characters: expected at most {LONGEST}; write several")
     try:
-        tree = ast.parse(untrusted.strip(), mode="eval").body
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parse_source(untrusted.strip(), mode="eval").body
+    except SyntaxError as error:
         raise UsageError(f"bad constraint {untrusted!r}: {_said(error)}; expected {FORM}") from error
     _require_form(tree, untrusted)
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))

@@ -5,9 +5,11 @@ Each kernel keeps its text, with its module-level names renamed. C++ texts becom
 
 import ast
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from forge.domain.parsed_source import parse_source
 from forge.lab.parts.graph import Graph, written
 from forge.lab.parts.groups import Part
 from forge.lab.parts.program import body_of
@@ -15,7 +17,9 @@ from forge.lab.parts.program import body_of
 SOURCE = "CPP_SOURCE"
 """Name of the constant that holds the C++ text of all kernels."""
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
-_EXPORTED = re.compile(r'extern\s+"C"\s+[\w\s*&:<>]*?\b(\w+)\s*\(')
+_EXPORTED = re.compile(r'extern\s++"C"\s++[\w\s*&:<>]*?\b(\w+)\s*\(')
+
+_WORD = re.compile(r"\w+")
 
 
 class CannotCompose(Exception):
@@ -53,7 +57,15 @@ def composed_kernel(
     by_text: dict[str, _Renamed] = {}
     for place, kernel in kernels.items():
         if kernel.text not in by_text:
-            by_text[kernel.text] = _renamed(kernel, f"p{place}_")
+            try:
+                by_text[kernel.text] = _renamed(kernel, f"p{place}_")
+            except (
+                RecursionError,
+                ValueError,
+            ) as error:  # too deep to be written again, or a number of too many digits
+                raise CannotCompose(
+                    "it can't be written again: expected less nesting, and shorter numbers"
+                ) from error
     entries = {place: by_text[kernel.text].prefix + kernel.entry_point for place, kernel in kernels.items()}
     cpp = [one for one in by_text.values() if one.cpp is not None]
     pieces = [
@@ -107,8 +119,8 @@ def _composed(graph: Graph, parts: Sequence[Part], entries: Mapping[int, str]) -
 
 def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:
     try:
-        tree = ast.parse(kernel.text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        tree = parse_source(kernel.text)
+    except SyntaxError as error:
         raise CannotCompose(f"it can't be parsed: {error}") from error
     imports = [ast.unparse(one) for one in tree.body if isinstance(one, ast.Import | ast.ImportFrom)]
     rest = [one for one in tree.body if not isinstance(one, ast.Import | ast.ImportFrom) and not _is_text(one)]
@@ -126,8 +138,7 @@ def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:
     if cpp is not None:
         found.includes = [line.strip() for line in _INCLUDE.findall(cpp)]
         body = _INCLUDE.sub("", cpp)
-        for symbol in symbols:
-            body = re.sub(rf"\b{re.escape(symbol)}\b", prefix + symbol, body)
+        body = _WORD.sub(lambda word: prefix + word[0] if word[0] in symbols else word[0], body)
         found.cpp = f"namespace {prefix.rstrip('_')} {{\n{body.strip()}\n}}"
     return found
 
@@ -140,7 +151,7 @@ class _Renamer(ast.NodeTransformer):
 
     def __init__(self, prefix: str, bound: frozenset[str], symbols: frozenset[str]) -> None:
         self._prefix, self._bound, self._symbols = prefix, bound, symbols
-        self._hidden: list[str] = []
+        self._hidden = Counter[str]()
 
     def visit_Name(self, node: ast.Name) -> ast.Name:  # the name that ast calls
         return ast.Name(self._new(node.id), node.ctx)
@@ -159,9 +170,9 @@ class _Renamer(ast.NodeTransformer):
 
     def _within(self, node: ast.FunctionDef | ast.Lambda) -> None:
         hidden = [one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)]
-        self._hidden += hidden
+        self._hidden.update(hidden)
         self.generic_visit(node)
-        del self._hidden[len(self._hidden) - len(hidden) :]
+        self._hidden.subtract(hidden)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> ast.AST:  # the name that ast calls
         node.name = self._new(node.name)
@@ -179,7 +190,7 @@ class _Renamer(ast.NodeTransformer):
         return ast.Constant(self._prefix + str(node.value)) if node.value in self._symbols else node
 
     def _new(self, name: str) -> str:
-        return self._prefix + name if name in self._bound and name not in self._hidden else name
+        return self._prefix + name if name in self._bound and not self._hidden[name] else name
 
 
 def _bound(statement: ast.stmt) -> set[str]:

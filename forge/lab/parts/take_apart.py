@@ -134,7 +134,10 @@ def _asked(
     if isinstance(untrusted, Refused):
         raise ReferenceRefused(f"the module can't be taken apart: its guest ended with {untrusted.reason.message}")
     end = HEADER + int.from_bytes(untrusted[:HEADER], "little")
-    said = json.loads(untrusted[HEADER:end])
+    try:
+        said = json.loads(untrusted[HEADER:end])
+    except (ValueError, RecursionError):
+        said = None  # no guest of Forge says that
     if not isinstance(said, dict) or "problem" in said:
         problem = said.get("problem", "") if isinstance(said, dict) else ""
         raise NotExported(harmless(str(problem)[:400].encode()) or "its guest said nothing")

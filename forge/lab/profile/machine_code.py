@@ -15,8 +15,8 @@ from forge.domain.profile import CodeFacts
 from forge.errors import EnvironmentUnfit
 
 _RESOURCES = re.compile(r"^ Function (\S+):\n\s+REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)", re.MULTILINE)
-_FUNCTION = re.compile(r"^\s+Function : (\S+)$", re.MULTILINE)
-_INSTRUCTION = re.compile(r"^\s+/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+_FUNCTION = re.compile(r"^[ \t]++Function : (\S+)$", re.MULTILINE)
+_INSTRUCTION = re.compile(r"^[ \t]++/\*[0-9a-f]{4,}\*/[ \t]+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
 _MATRIX = frozenset({"HMMA", "IMMA", "DMMA", "QMMA", "OMMA", "BMMA"})
 _WARPGROUP = frozenset({"HGMMA", "IGMMA", "QGMMA", "BGMMA"})
 _BULK_LOADS = frozenset({"UBLKCP", "UTMALDG"})
@@ -58,7 +58,12 @@ def read_code(cubin: bytes) -> tuple[CodeFacts, ...]:
 def _dump(option: str, path: Path) -> str:
     try:
         ended = subprocess.run(
-            [program(), option, str(path)], capture_output=True, text=True, timeout=_LIMIT_S, check=True
+            [program(), option, str(path)],
+            capture_output=True,
+            text=True,
+            errors="replace",
+            timeout=_LIMIT_S,
+            check=True,
         )
     except (OSError, subprocess.SubprocessError) as error:
         raise EnvironmentUnfit(f"cuobjdump {option} failed ({error}): expected it to read a cubin") from error

@@ -2,10 +2,12 @@
 
 import ast
 
+from forge.domain.parsed_source import parse_source
+
 
 def parse_literal(untrusted_text: str) -> ast.expr:
     """Return a literal's tree; raise ValueError or SyntaxError for any other text."""
-    tree = ast.parse(untrusted_text, mode="eval").body
+    tree = parse_source(untrusted_text, mode="eval").body
     _require_literal(tree)
     return tree
 

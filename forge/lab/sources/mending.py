@@ -5,9 +5,9 @@ The host reads the source for it; nothing of the candidate runs. A hint is no fi
 
 import ast
 import re
-import warnings
 from dataclasses import dataclass, replace
 
+from forge.domain.parsed_source import parse_source
 from forge.lab.sources.changed_input import changed_input
 from forge.lab.sources.comes_from import comes_from
 from forge.languages import find_language
@@ -82,12 +82,9 @@ def place_to_mend(
     """
     text = kernel.decode(errors="replace")
     try:
-        with warnings.catch_warnings(action="ignore"):
-            module = ast.parse(text)
+        module = parse_source(text)
     except SyntaxError as error:
         return _place(text, error.lineno, "can't be parsed")
-    except (ValueError, RecursionError, MemoryError):
-        return None
     function = _entry(module, entry)
     if function is None:
         return _place(text, 1, f"begins a file without {entry}")
@@ -96,7 +93,7 @@ def place_to_mend(
     named = _in_function(text, function, code, untrusted_error) or _with_number(text, wrong_from)
     if named is not None:
         return named
-    found = _of_outputs(text, function, language, code, wrong_output)
+    found = _of_outputs(text, module, function, language=language, code=code, wrong_output=wrong_output)
     return _with_sources(text, found) if found is not None and code in WRONG_VALUES else found
 
 
@@ -149,7 +146,7 @@ def _with_number(text: str, wrong_from: int | None) -> LineToMend | None:
 
 
 def _of_outputs(
-    text: str, function: ast.FunctionDef, language: str, code: str, wrong_output: str | None
+    text: str, module: ast.Module, function: ast.FunctionDef, *, language: str, code: str, wrong_output: str | None
 ) -> LineToMend | None:
     """Return the line that computes the outputs; of a wrong form, or where none shows, the one that returns them."""
     nodes = _own_nodes(function)
@@ -158,7 +155,7 @@ def _of_outputs(
         return _place(text, function.lineno, "is a function without a return value")
     marked = find_language(language).computes
     if marked is not None and code not in ABOUT_FORM:
-        unmasked = _unmasked(text) if code in OUTSIDE and language == "triton" else None
+        unmasked = _unmasked(module) if code in OUTSIDE and language == "triton" else None
         if unmasked is not None:
             return _place(text, unmasked, "has no mask", called_by=_launch(text, nodes))
         written = _last_write(text, wrong_output) if wrong_output is not None else None
@@ -192,15 +189,16 @@ def _last_write(text: str, output: str) -> int | None:
     return None if start is None else text.count("\n", 0, start) + 1
 
 
-def _unmasked(text: str) -> int | None:
+def _unmasked(module: ast.Module) -> int | None:
     """Return the first line with a `tl.load` or `tl.store` without a mask; None without one."""
     allowed = {"load": 1, "store": 2}  # positional arguments before the mask
-    calls = [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Call)]
+    calls = [node for node in ast.walk(module) if isinstance(node, ast.Call)]
     found = [
         one.lineno
         for one in calls
         if isinstance(one.func, ast.Attribute)
-        and ast.unparse(one.func.value) == "tl"
+        and isinstance(one.func.value, ast.Name)
+        and one.func.value.id == "tl"
         and len(one.args) <= allowed.get(one.func.attr, -1)
         and not any(word.arg in ("mask", None) for word in one.keywords)
     ]

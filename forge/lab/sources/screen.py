@@ -8,15 +8,14 @@ kernel that is provably never launched.
 import ast
 import io
 import tokenize
-import warnings
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 from forge.domain.candidate import Metadata
+from forge.domain.parsed_source import LongToken, parse_source
 from forge.domain.source_finding import FindingKind, SourceFinding
 from forge.domain.verdict import Reason
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.sources.long_tokens import too_long
 from forge.lab.triage import triage
 from forge.lab.triage.cpp_tokens import tokens
 from forge.lab.triage.names import Names
@@ -78,13 +77,12 @@ def parse_kernel(kernel: str) -> ast.Module | Failed:
     declared = _declared_encoding(kernel)
     if declared != "utf-8":
         return _failed("STATIC_POLICY", f"kernel.py says that its text is {declared!r}, expected 'utf-8': save it so")
-    if long := too_long(kernel):
-        return _failed("STATIC_POLICY", f"kernel.py, {long}")
     try:
-        with warnings.catch_warnings(action="ignore"):  # the parser's warnings concern only the candidate
-            return ast.parse(kernel, filename="kernel.py")
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
-        return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error or 'nested too deeply'}")
+        return parse_source(kernel, filename="kernel.py")
+    except LongToken as long:
+        return _failed("STATIC_POLICY", f"kernel.py, {long}")
+    except SyntaxError as error:
+        return _failed("COMPILE_ERROR", f"kernel.py doesn't parse: {error}")
 
 
 def _declared_encoding(kernel: str) -> str:
