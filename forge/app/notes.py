@@ -1,9 +1,8 @@
 """Collects what an operation's history holds, for a page or for a program."""
 
-import sqlite3
-
 from forge.app.lesson_list import lessons_of
 from forge.app.plain_events import HasEvents
+from forge.app.tables import rows
 
 Data = dict[str, object]
 QUERIES = {
@@ -23,7 +22,7 @@ def gather(workspace: HasEvents, *, op: str, gpu: str | None) -> Data:
     """Return everything recorded about an operation, on one processor or on all; raise UnknownName."""
     names = {"op": op, "gpu": None if gpu is None else _known_gpu(gpu)}
     with workspace.publication.tables() as history:
-        found: Data = {name: _rows(history, query, names) for name, query in QUERIES.items()}
+        found: Data = {name: rows(history, query, names) for name, query in QUERIES.items()}
     if not found["tasks"]:
         from forge.operations import find_operation  # here: it loads the whole catalogue
 
@@ -45,9 +44,3 @@ def _known_gpu(untrusted_name: str) -> str:
     from forge.platforms import find_target  # here: most notes are asked for all processors
 
     return find_target(untrusted_name).gpu
-
-
-def _rows(history: sqlite3.Connection, query: str, names: dict[str, str | None]) -> list[Data]:
-    found = history.execute(query, names)
-    columns = [name for name, *_ in found.description]
-    return [dict(zip(columns, row, strict=True)) for row in found]

@@ -28,7 +28,7 @@ from forge.lab.packages import require_lab
 from forge.pipeline import benchmark, claims, promote, reused_judgement, verify
 from forge.pipeline import submit as submission
 from forge.pipeline.benchmark import Errored
-from forge.pipeline.early_stop import Stopped, conclude_stopped
+from forge.pipeline.early_stop import Stopped
 from forge.pipeline.further_shapes import conclude_further, measure_shapes
 from forge.pipeline.held_out import gets_feedback
 from forge.pipeline.job import RecordedCandidate
@@ -123,7 +123,7 @@ def _record_benchmark(
             outcome = benchmark.failed(evidence, reason, verified_seq=run.verified.seq, untrusted_log=log)
         case Stopped():
             _record_claims(workspace, run, evidence, measured.claims, key)
-            outcome = conclude_stopped(evidence, measured, verified_seq=run.verified.seq)
+            outcome = benchmark.conclude_stopped(evidence, measured, verified_seq=run.verified.seq)
         case Measured():
             return _record_times(workspace, run, evidence, measured, key)
         case _:

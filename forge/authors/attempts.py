@@ -2,7 +2,7 @@
 
 import ast
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from forge.domain.authoring import Draft, Judged
@@ -55,3 +55,13 @@ def refuted(attempts: Sequence[Attempt]) -> dict[tuple[str, ...], int]:
             found[words] = number
         best = max(best, one.ratio if one.is_right else 0.0)
     return found
+
+
+def why_known(
+    meaning: Digest, hypothesis: str, *, seen: Mapping[Digest, int], attempts: Sequence[Attempt], same: str
+) -> str | None:
+    """Return why a kernel needn't be judged: it is the `same` as an earlier one, or its hypothesis was refuted."""
+    if meaning in seen:
+        return f"{same} {seen[meaning]}: expected another one"
+    blocked = refuted(attempts).get(words_of(hypothesis))
+    return None if blocked is None else f"the hypothesis was refuted by attempt {blocked}: expected another one"

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from forge.authors.answer import NoAnswer, one_line, read_answer
-from forge.authors.attempts import Attempt, meaning_of, refuted, words_of
+from forge.authors.attempts import Attempt, meaning_of, why_known
 from forge.authors.document import feedback_document
 from forge.domain.authoring import Ask, BudgetLeft, Draft, Finished, Judged, LogEntry, Replied, Step, Submit
 from forge.domain.digest import Digest, Value, digest_of
@@ -119,10 +119,9 @@ def _draft(state: _OutsideProgress, entry: Replied) -> Draft | str:
     draft = Draft(files=answer.files, hypothesis=answer.hypothesis or f"submission {state.answers}")
     others = {name: text for name, text in answer.files.items() if name != "kernel.py"}
     meaning = digest_of({**others, "kernel": meaning_of(answer.files["kernel.py"])})
-    if meaning in state.seen:
-        return f"the candidate is the same as submission {state.seen[meaning]}: expected another one"
-    blocked = refuted(state.attempts).get(words_of(answer.hypothesis))
-    if blocked is not None:
-        return f"the hypothesis was refuted by attempt {blocked}: expected another one"
+    same = "the candidate is the same as submission"
+    why = why_known(meaning, answer.hypothesis, seen=state.seen, attempts=state.attempts, same=same)
+    if why is not None:
+        return why
     state.seen[meaning] = state.answers
     return draft

@@ -15,41 +15,44 @@ def show_log(log: Log | None, report: str | None) -> None:
     if log is not None:
         _show_excerpt(log, where="in the report" if report is not None else "left out")
     if report is not None:
-        _line(f"report: {report}")
+        write_line(f"report: {report}")
 
 
 def show_place(place: Log | None) -> None:
     """Print the line of kernel.py with which to begin, where no log names one, and the line that launches it."""
     if place is None:
         return
-    _line(f"{place['file']}:{place['line']}, which {place['does']}, is the place to begin:")
-    _line(f"{MARK}> {place['source']}")
+    write_line(f"{place['file']}:{place['line']}, which {place['does']}, is the place to begin:")
+    write_line(f"{MARK}> {place['source']}")
     if place["comes_from"]:
-        _line("it comes from:")
+        write_line("it comes from:")
         for one in place["comes_from"]:
-            _line(f"{MARK}{one['line']:>4}: {one['source']}")
+            write_line(f"{MARK}{one['line']:>4}: {one['source']}")
     if place["called_by"] is not None:
-        _line(f"{place['file']}:{place['called_by']['line']} calls it:")
-        _line(f"{MARK}> {place['called_by']['source']}")
+        write_line(f"{place['file']}:{place['called_by']['line']} calls it:")
+        write_line(f"{MARK}> {place['called_by']['source']}")
 
 
 def _show_excerpt(log: Log, *, where: str) -> None:
     place = f"{log['file']}:{log['line']}: " if log["file"] and log["line"] else ""
-    _line(f"{place}in the candidate's words, which are untrusted:")
+    write_line(f"{place}in the candidate's words, which are untrusted:")
     if log["source"]:
-        _line(f"{MARK}> {log['source']}")
+        write_line(f"{MARK}> {log['source']}")
     if log["withheld"]:
-        _line(f"{MARK}{log['untrusted_error'] or 'an error'}")
-        _line("the message is withheld, because the process had been asked at held-out shapes; the report has it")
+        write_line(f"{MARK}{log['untrusted_error'] or 'an error'}")
+        write_line(
+            "the message is withheld, because the process had been asked at held-out shapes; the report has it"
+        )
         return
     for line in log["untrusted_lines"]:
-        _line(MARK + line)
+        write_line(MARK + line)
     if log["lines_left_out"]:
         left_out = log["lines_left_out"]
-        _line(f"{left_out} more {'line is' if left_out == 1 else 'lines are'} {where}")
+        write_line(f"{left_out} more {'line is' if left_out == 1 else 'lines are'} {where}")
     if log["note"]:
-        _line(f"note: {log['note']}")
+        write_line(f"note: {log['note']}")
 
 
-def _line(text: str) -> None:
+def write_line(text: str) -> None:
+    """Print one line whatever it holds: controls and line ends are shown as escapes."""
     sys.stdout.write(visible(text).replace("\n", r"\n") + "\n")

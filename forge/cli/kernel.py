@@ -169,13 +169,7 @@ def revoke(
             evidence=tuple(evidence or ()),
             dry_run=dry_run,
         )
-    if dry_run:
-        _show("Would be revoked", decided, as_json=as_json)
-        say_dry_run()
-        return
-    _show("Revoked", decided, as_json=as_json)
-    say_if_unsigned(decided)
-    suggest("next", f"forge kernel history {kernel_id}")
+    _show_decision("revoked", kernel_id, decided, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
@@ -201,13 +195,7 @@ def deprecate(
         decided = decisions.deprecate(
             workspace, kernel_id, reason=reason, superseded_by=superseded_by, dry_run=dry_run
         )
-    if dry_run:
-        _show("Would be deprecated", decided, as_json=as_json)
-        say_dry_run()
-        return
-    _show("Deprecated", decided, as_json=as_json)
-    say_if_unsigned(decided)
-    suggest("next", f"forge kernel history {kernel_id}")
+    _show_decision("deprecated", kernel_id, decided, dry_run=dry_run, as_json=as_json)
 
 
 @app.command()
@@ -239,6 +227,18 @@ def keep(kernel_id: KernelId, reason: Reason, home: Home = None, as_json: Json =
     with open_workspace(home) as workspace:
         recorded = kept(workspace, kernel_id, reason=reason)
     _show("Kept", recorded, as_json=as_json)
+
+
+# Any: a JSON document
+def _show_decision(said: str, kernel_id: str, decided: dict[str, Any], *, dry_run: bool, as_json: bool) -> None:
+    """Print what was decided about a kernel, or would be."""
+    if dry_run:
+        _show(f"Would be {said}", decided, as_json=as_json)
+        say_dry_run()
+        return
+    _show(said.capitalize(), decided, as_json=as_json)
+    say_if_unsigned(decided)
+    suggest("next", f"forge kernel history {kernel_id}")
 
 
 def _show(title: str, document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document

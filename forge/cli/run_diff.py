@@ -1,10 +1,9 @@
 """Prints the comparison of two runs: states, sources, the gates that differ, and times."""
 
-import sys
 from typing import Any
 
-from forge.cli.candidate_log import MARK
-from forge.cli.output import SIMULATED, emit_table, say, shape_text, short, visible
+from forge.cli.candidate_log import MARK, write_line
+from forge.cli.output import SIMULATED, emit_table, say, shape_text, short
 
 Data = dict[str, Any]  # Any: a JSON document, taken apart for people
 WIDEST_LINE = 240
@@ -48,11 +47,7 @@ def _show_sources(sources: list[Data]) -> None:
             say(f"{one['file']}: too long to be compared line by line")
         for line in one["untrusted_lines"] or ():
             cut = line if len(line) <= WIDEST_LINE else f"{line[:WIDEST_LINE]} ({len(line) - WIDEST_LINE} more)"
-            _line(MARK + cut)
-
-
-def _line(text: str) -> None:
-    sys.stdout.write(visible(text).replace("\n", r"\n") + "\n")
+            write_line(MARK + cut)
 
 
 def _show_times(found: Data) -> None:

@@ -4,7 +4,7 @@ The order is `measure`, then `baselines`, then `conclude`, because later events 
 ones. Claims are assessed after the benchmark has its own number.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -204,6 +204,31 @@ def failed(
     untrusted_log: str = "",
 ) -> Outcome:
     """Return BenchmarkFailed for a timing that didn't finish. Samples so far are kept for the next attempt."""
+    return _failed(evidence, reason, raw, {"verified_seq": verified_seq}, {"untrusted_log": untrusted_log})
+
+
+def conclude_stopped(evidence: RecordedCandidate, stopped: Stopped, *, verified_seq: int) -> Outcome:
+    """Return BenchmarkFailed with the figures of the pair that left no chance."""
+    figures = stopped.figures
+    named = {
+        "verified_seq": verified_seq,
+        "baseline_used": figures.baseline,
+        "process_sha256": evidence.process_sha256,
+        "contenders": stopped.contenders,
+        "stopped": figures,
+    }
+    told = {"stopped": figures.model_dump(mode="json"), "workloads": [], "baseline_used": figures.baseline}
+    return _failed(evidence, stopped.reason, render_samples(stopped.samples), named, told)
+
+
+def _failed(
+    evidence: RecordedCandidate,
+    reason: Reason,
+    raw: bytes | None,
+    named: Mapping[str, object],
+    told: Mapping[str, object],
+) -> Outcome:
+    """Return BenchmarkFailed without a timing; `named` are further fields of it, `told` those of its report."""
     report = canonical(
         {
             "candidate": evidence.submitted.candidate,
@@ -211,22 +236,22 @@ def failed(
             "attempt": evidence.attempt,
             "reason": reason.model_dump(mode="json"),
             "samples_sha256": sha256(raw) if raw is not None else None,
-            "untrusted_log": untrusted_log,
+            **told,
         }
     )
-    event = BenchmarkFailed(
-        run_id=evidence.run_id,
-        task_id=evidence.task.task_id,
-        candidate=evidence.submitted.candidate,
-        attempt=evidence.attempt,
-        reason=reason,
-        workloads=(),
-        baseline_used=None,
-        env_sha256=evidence.environment.env_sha256,
-        verified_seq=verified_seq,
-        report_sha256=sha256(report),
-        policy_sha256=digest_of(evidence.policy),
-    )
+    common = {
+        "run_id": evidence.run_id,
+        "task_id": evidence.task.task_id,
+        "candidate": evidence.submitted.candidate,
+        "attempt": evidence.attempt,
+        "reason": reason,
+        "workloads": (),
+        "baseline_used": None,
+        "env_sha256": evidence.environment.env_sha256,
+        "report_sha256": sha256(report),
+        "policy_sha256": digest_of(evidence.policy),
+    }
+    event = BenchmarkFailed.model_validate({**common, **named})
     files = {"benchmark_report.json": report}
     if raw is None:
         return Outcome(events=(event,), files=files, blobs=(report,))

@@ -10,18 +10,15 @@ import statistics
 from dataclasses import dataclass
 
 from forge.domain.contender import ContenderStanding
-from forge.domain.digest import canonical, digest_of, sha256
+from forge.domain.digest import sha256
 from forge.domain.early_stop import LIMIT, STANDARD_ERRORS, EarlyStop
 from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.domain.task import Task
 from forge.domain.verdict import Reason
-from forge.events import BenchmarkFailed
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.slope import SlopeSamples
 from forge.lab.timing.statistics import standard_error
-from forge.pipeline.job import RecordedCandidate
-from forge.pipeline.outcome import Outcome
 from forge.pipeline.samples import Samples, render_samples
 from forge.pipeline.timings import kinds_of
 
@@ -105,38 +102,3 @@ def _control_logs(samples: Samples) -> list[float]:
 
 def _logs(over: list[float], side: list[float]) -> list[float]:
     return [math.log(one / other) for one, other in zip(over, side, strict=True)]
-
-
-def conclude_stopped(evidence: RecordedCandidate, stopped: Stopped, *, verified_seq: int) -> Outcome:
-    """Return BenchmarkFailed with the figures of the pair that left no chance."""
-    raw, figures = render_samples(stopped.samples), stopped.figures
-    report = canonical(
-        {
-            "candidate": evidence.submitted.candidate,
-            "task_id": evidence.task.task_id,
-            "attempt": evidence.attempt,
-            "reason": stopped.reason.model_dump(mode="json"),
-            "stopped": figures.model_dump(mode="json"),
-            "workloads": [],
-            "baseline_used": figures.baseline,
-            "samples_sha256": figures.samples_sha256,
-        }
-    )
-    event = BenchmarkFailed(
-        run_id=evidence.run_id,
-        task_id=evidence.task.task_id,
-        candidate=evidence.submitted.candidate,
-        attempt=evidence.attempt,
-        reason=stopped.reason,
-        workloads=(),
-        baseline_used=figures.baseline,
-        env_sha256=evidence.environment.env_sha256,
-        verified_seq=verified_seq,
-        report_sha256=sha256(report),
-        policy_sha256=digest_of(evidence.policy),
-        process_sha256=evidence.process_sha256,
-        contenders=stopped.contenders,
-        stopped=figures,
-    )
-    files = {"benchmark_report.json": report, "benchmark_samples.json": raw}
-    return Outcome(events=(event,), files=files, blobs=(raw, report))

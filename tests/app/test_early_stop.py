@@ -21,7 +21,8 @@ from forge.events import BenchmarkFailed, BenchmarkRecorded, ClaimAssessed, Clai
 from forge.lab.timing.slope import SlopeSamples
 from forge.ledger.audit.history import audit
 from forge.pipeline import claims
-from forge.pipeline.early_stop import Stopped, conclude_stopped
+from forge.pipeline.benchmark import conclude_stopped
+from forge.pipeline.early_stop import Stopped
 from forge.pipeline.further_shapes import measure_shapes
 from forge.pipeline.timing_setup import TimingSetup
 from forge.pipeline.timings import Measured

@@ -9,7 +9,6 @@ from forge import __version__
 from forge.app.audit import authors, evidence, histories, replication, rooflines, speed, stale_evidence
 from forge.app.audit.answer import Answer, Filter
 from forge.app.audit.authors import EffectBy, RefusedBy
-from forge.app.desk.runs import rows
 from forge.app.desk.session_figures import told_summary
 from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
@@ -19,6 +18,7 @@ from forge.app.notes import gather
 from forge.app.plain_events import OfWorkspace
 from forge.app.recommend import recommend
 from forge.app.sessions import finding, report
+from forge.app.tables import rows
 from forge.app.tokens import Caller
 from forge.app.work import open_work, request_summary
 from forge.errors import UnknownName, UsageError

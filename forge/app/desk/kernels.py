@@ -3,11 +3,11 @@
 import orjson
 
 from forge.app.desk.paging import page, parse_cursor
-from forge.app.desk.runs import rows
 from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.kernels import find_kernel
 from forge.app.promotions import find_promotion
+from forge.app.tables import rows
 from forge.errors import NotFound
 from forge.events import KernelPromoted
 from forge.ledger.signatures.checkpoints import newest_checkpoint, signing_state

@@ -1,8 +1,6 @@
 """Runs and their candidates, as documents for a caller."""
 
 import re
-import sqlite3
-from collections.abc import Mapping
 
 import orjson
 
@@ -17,6 +15,7 @@ from forge.app.phase_answer import phase_answer
 from forge.app.run_documents import of_state
 from forge.app.run_summary import run_summary
 from forge.app.runs import task_of
+from forge.app.tables import rows
 from forge.app.tokens import Caller
 from forge.errors import NotFound
 from forge.events import ProfileCaptured
@@ -211,10 +210,3 @@ def run_of_candidate(view: View, caller: Caller, digest: str) -> RunState:
     if names:  # the caller is told the same, and may not know of it
         raise NotShown(missing, caller=caller, hint=hint)
     raise NotFound(missing, hint=hint)
-
-
-def rows(history: sqlite3.Connection, query: str, values: Mapping[str, object]) -> list[Data]:
-    """Return a query's rows, with their cells by name."""
-    found = history.execute(query, values)
-    columns = [name for name, *_ in found.description]
-    return [dict(zip(columns, row, strict=True)) for row in found]

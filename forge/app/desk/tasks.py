@@ -3,9 +3,9 @@
 import orjson
 
 from forge.app.desk.paging import page, parse_cursor
-from forge.app.desk.runs import rows
 from forge.app.desk.view import View
 from forge.app.known_tasks import find_task
+from forge.app.tables import rows
 from forge.errors import NotFound, UsageError
 from forge.events import PromptRendered, TaskCreated
 from forge.projections.fold import holds

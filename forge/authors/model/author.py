@@ -13,7 +13,7 @@ from pydantic import Field
 
 from forge.authors.analyst import metrics_of
 from forge.authors.answer import NoAnswer, read_answer
-from forge.authors.attempts import Attempt, fastest, meaning_of, refuted, words_of
+from forge.authors.attempts import Attempt, fastest, meaning_of, why_known
 from forge.authors.document import feedback_document
 from forge.authors.model.diagnosis import VARIANT as DIAGNOSE
 from forge.authors.model.diagnosis import GivenDiagnosis, diagnosis_prompt, read_diagnosis
@@ -219,11 +219,10 @@ class ModelAuthor:
         if isinstance(answer, NoAnswer):
             return answer.why
         meaning = meaning_of(answer.files["kernel.py"])
-        if meaning in state.seen:
-            return f"kernel.py is the same as in answer {state.seen[meaning]}: expected another one"
-        blocked = refuted(state.attempts).get(words_of(answer.hypothesis))
-        if blocked is not None:
-            return f"the hypothesis was refuted by attempt {blocked}: expected another one"
+        same = "kernel.py is the same as in answer"
+        why = why_known(meaning, answer.hypothesis, seen=state.seen, attempts=state.attempts, same=same)
+        if why is not None:
+            return why
         state.seen[meaning] = state.answers
         best = fastest(state.attempts, 1)
         files = {**self.files, **answer.files}

@@ -1,9 +1,9 @@
 """Checks what a snapshot says of operations: the newest description of each, and files with those digests."""
 
-import hashlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from forge.ledger.audit.published_kernels import digest_at
 from forge.ledger.audit.report import AuditProblem
 
 _FILES = {"description": "json", "reference": "py"}
@@ -35,13 +35,6 @@ class DescribedOperations:
                 yield AuditProblem(None, f"published {name}: ops.{op}", said, str(found))
                 continue
             for what, ending in _FILES.items():
-                digest = _digest(self._folder / "ops" / f"{op}.{ending}")
+                digest = digest_at(self._folder / "ops" / f"{op}.{ending}")
                 if digest != wanted[what]:
                     yield AuditProblem(None, f"published ops/{op}.{ending}", wanted[what], digest)
-
-
-def _digest(path: Path) -> str:
-    try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
-        return "missing"

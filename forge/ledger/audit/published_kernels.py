@@ -21,14 +21,14 @@ def kernel_problems(folder: Path, seq: int, promotion: Mapping[str, Any]) -> Ite
     if listing is not None:
         wanted += [(_LISTING, str(listing)), *_listed(folder, listing)]
     for name, digest in wanted:
-        found = _digest(folder / name)
+        found = digest_at(folder / name)
         if found != digest:
             yield AuditProblem(seq, f"published kernels/{folder.name}/{name}", digest, found)
 
 
 def _listed(folder: Path, listing: object) -> Iterator[tuple[str, str]]:
     """Yield name and digest of each built file; none if the listing isn't the promotion's, which is told anyway."""
-    if _digest(folder / _LISTING) != listing:
+    if digest_at(folder / _LISTING) != listing:
         return
     try:
         files = [
@@ -39,7 +39,8 @@ def _listed(folder: Path, listing: object) -> Iterator[tuple[str, str]]:
     yield from files
 
 
-def _digest(path: Path) -> str:
+def digest_at(path: Path) -> str:
+    """Return the digest of a published file; `missing` if it can't be read."""
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest()
     except OSError:

@@ -4,6 +4,7 @@ import hashlib
 import sqlite3
 from collections.abc import Collection, Iterator
 
+from forge.ledger.audit.envelope import hex_of
 from forge.ledger.audit.report import AuditProblem
 
 _STORED_LEVELS = 4
@@ -67,7 +68,7 @@ class StoredNodes:
         stored = next(self._levels[level], None)
         if stored == (place, node):
             return []
-        found = "missing" if stored is None else f"place {stored[0]}: {_shown(stored[1])}"
+        found = "missing" if stored is None else f"place {stored[0]}: {hex_of(stored[1])}"
         return [AuditProblem(seq, f"tree_node level {level}", f"place {place}: {node.hex()}", found)]
 
     def left_over(self) -> list[AuditProblem]:
@@ -81,7 +82,3 @@ class StoredNodes:
             for level, last, count in rows
             if count > events >> level or last >= events >> level
         ]
-
-
-def _shown(value: object) -> str:
-    return value.hex() if isinstance(value, bytes) else repr(value)

@@ -148,9 +148,9 @@ class UntrustedBundle:
             line = self._line(100, f"blob {number}")
             match = _BLOB.fullmatch(line + b"\n")
             if not match:
-                raise self._refused(f"blob {number} begins with {line[:100]!r}, expected blob <sha256> <bytes>")
+                raise self.refused(f"blob {number} begins with {line[:100]!r}, expected blob <sha256> <bytes>")
             if match[1] <= before:
-                raise self._refused(f"blob {match[1].decode()} is out of order, or occurs twice")
+                raise self.refused(f"blob {match[1].decode()} is out of order, or occurs twice")
             before = match[1]
             yield match[1].decode(), self._chunks(match[1].decode(), int(match[2]))
 
@@ -160,9 +160,9 @@ class UntrustedBundle:
         line = self._line(100, "the last line", hashed=False)
         match = _END.fullmatch(line + b"\n")
         if not match or match[1].decode() != found:
-            raise self._refused(f"it ends with {line[:100]!r}, expected 'end {found}': it was changed on the way")
+            raise self.refused(f"it ends with {line[:100]!r}, expected 'end {found}': it was changed on the way")
         if self.stream.read(1):
-            raise self._refused("something follows its last line")
+            raise self.refused("something follows its last line")
         return found
 
     def _header(self) -> BundleHeader:
@@ -180,17 +180,17 @@ class UntrustedBundle:
             header = BundleHeader.model_validate_json(line)
         except ValidationError as error:
             first = error.errors()[0]
-            raise self._refused(f"its header can't be read: {first['loc']}: {first['msg']}") from error
+            raise self.refused(f"its header can't be read: {first['loc']}: {first['msg']}") from error
         if canonical(header) != line or header.first_seq > header.size:
-            raise self._refused("its header isn't canonical JSON")
+            raise self.refused("its header isn't canonical JSON")
         return header
 
     def _line(self, limit: int, what: str, *, hashed: bool = True) -> bytes:
         line = self.stream.readline(limit + 1)
         if len(line) > limit:
-            raise self._refused(f"{what} is longer than {limit} bytes")
+            raise self.refused(f"{what} is longer than {limit} bytes")
         if not line.endswith(b"\n"):
-            raise self._refused(f"{what} is missing or cut off: the file has {self.size_bytes} bytes")
+            raise self.refused(f"{what} is missing or cut off: the file has {self.size_bytes} bytes")
         if hashed:
             self._whole.update(line)
         return line[:-1]
@@ -199,34 +199,35 @@ class UntrustedBundle:
         try:
             columns = orjson.loads(line)
         except orjson.JSONDecodeError as error:
-            raise self._refused(f"event {number} can't be read ({error})") from error
+            raise self.refused(f"event {number} can't be read ({error})") from error
         fault = _fault(columns)
         if fault is not None:
-            raise self._refused(f"event {number}: {fault}")
+            raise self.refused(f"event {number}: {fault}")
         row = StoredRow(**columns | {name: bytes.fromhex(columns[name]) for name in _DIGESTS})
         if row.seq != number or event_line(row) != line:
-            raise self._refused(f"event {number} isn't canonical JSON, or is event {row.seq}")
+            raise self.refused(f"event {number} isn't canonical JSON, or is event {row.seq}")
         return row
 
     def _chunks(self, digest: Digest, size_bytes: int) -> Iterator[bytes]:
         left = size_bytes
         if left > self.size_bytes - self.stream.tell():
-            raise self._refused(f"blob {digest} says that it has {size_bytes} bytes, which the file doesn't have")
+            raise self.refused(f"blob {digest} says that it has {size_bytes} bytes, which the file doesn't have")
         hashed = hashlib.sha256()
         while left:
             chunk = self.stream.read(min(left, CHUNK_BYTES))
             if not chunk:
-                raise self._refused(f"blob {digest} is cut off")
+                raise self.refused(f"blob {digest} is cut off")
             left -= len(chunk)
             hashed.update(chunk)
             self._whole.update(chunk)
             yield chunk
         if hashed.hexdigest() != digest:
-            raise self._refused(f"blob {digest} has content {hashed.hexdigest()}")
+            raise self.refused(f"blob {digest} has content {hashed.hexdigest()}")
         if self._line(1, f"the end of blob {digest}"):
-            raise self._refused(f"blob {digest} is longer than it says")
+            raise self.refused(f"blob {digest} is longer than it says")
 
-    def _refused(self, what: str) -> BundleRefused:
+    def refused(self, what: str) -> BundleRefused:
+        """Return the error for a bundle that isn't imported."""
         return BundleRefused(
             f"{str(self.path)!r}: {what}; nothing was imported: get the bundle again",
             hint="forge ledger import --help",

@@ -119,7 +119,7 @@ def check(
             )
         for place, name in required.items():
             if place.hex() not in provided.digests and not blobs.has(place.hex()):
-                raise refused(bundle, f"{name} names blob {place.hex()}, which isn't in it")
+                raise bundle.refused(f"{name} names blob {place.hex()}, which isn't in it")
         _require_readable(bundle, here, examine, progress)
     return CheckedBundle(bundle.header, here.size, reading.root, reading.last_hash, digest)
 
@@ -138,7 +138,7 @@ def _require_short_note(bundle: UntrustedBundle) -> None:
     """Refuse a checkpoint whose signatures would make the event that stores it too long."""
     size_bytes = len(bundle.header.note.encode())
     if size_bytes > NOTE_LIMIT_BYTES:
-        raise refused(bundle, f"its checkpoint has {size_bytes} bytes, expected at most {NOTE_LIMIT_BYTES}")
+        raise bundle.refused(f"its checkpoint has {size_bytes} bytes, expected at most {NOTE_LIMIT_BYTES}")
 
 
 def _read(
@@ -169,8 +169,8 @@ def _audit_row(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouche
     problems = reading.problems(tuple(map(_auditor_form, row)))
     if problems:
         first = problems[0]
-        raise refused(
-            bundle, f"event {row.seq}: {first.what}: expected {first.expected[:200]}, found {first.found[:200]}"
+        raise bundle.refused(
+            f"event {row.seq}: {first.what}: expected {first.expected[:200]}, found {first.found[:200]}"
         )
     return before if row.type == "LedgerKeyAdopted" else vouched
 
@@ -178,7 +178,7 @@ def _audit_row(bundle: UntrustedBundle, reading: Reading, row: StoredRow, vouche
 def _require_same(bundle: UntrustedBundle, here: _KnownRows, row: StoredRow) -> None:
     """Refuse a row whose hash isn't right, or that differs from the one that is here."""
     if row.event_hash != event_hash(row):
-        raise refused(bundle, f"event {row.seq}: event_hash isn't the hash of its content")
+        raise bundle.refused(f"event {row.seq}: event_hash isn't the hash of its content")
     known = here.hash_at(row.seq) if row.seq <= here.size else None
     earlier = here.hash_at(row.seq - 1) if row.seq == bundle.header.first_seq > 1 else None
     if known not in (None, row.event_hash):
@@ -198,18 +198,16 @@ def _require_signed(
     keys = reading.keys
     if not keys or str(keys[-1]) != bundle.header.verifier_key:
         found = str(keys[-1]) if keys else "no key"
-        raise refused(bundle, f"it says that it is signed by {bundle.header.verifier_key}; its events name {found}")
+        raise bundle.refused(f"it says that it is signed by {bundle.header.verifier_key}; its events name {found}")
     given = GivenCheckpoint(bundle.header.note.encode())
     verdict = reading.verdict(given, keys[-1])
     if (verdict.verdict, verdict.size) != ("consistent", bundle.header.size):
-        raise refused(
-            bundle,
+        raise bundle.refused(
             f"its checkpoint of {verdict.size} events is {verdict.verdict}; expected one of {bundle.header.size}",
         )
     wanted = str(trusted) if trusted else before
     if wanted is not None and wanted not in map(str, keys[vouched:]):
-        raise refused(
-            bundle,
+        raise bundle.refused(
             f"it is signed by {keys[-1]}: the key that is trusted here, {wanted}, doesn't vouch for that one. If you "
             "know that the ledger's key was replaced, name the new one with --key",
         )
@@ -238,7 +236,7 @@ def _read_blobs(bundle: UntrustedBundle, provided: ProvidedBlobs, progress: Prog
             progress(f"checked {len(provided.digests)} of {bundle.header.blobs} blobs")
     unnamed = provided.unnamed()
     if unnamed is not None:
-        raise refused(bundle, f"it has blob {unnamed}, which none of its events names")
+        raise bundle.refused(f"it has blob {unnamed}, which none of its events names")
 
 
 def _sizes(bundle: UntrustedBundle, here: _KnownRows) -> set[int]:
@@ -272,7 +270,7 @@ def _digest(bundle: UntrustedBundle, text: str, row: StoredRow) -> bytes:
     except ValueError:
         digest = b""
     if len(digest) != hashlib.sha256().digest_size or digest.hex() != text:
-        raise refused(bundle, f"event {row.seq} names the blob {text[:80]!r}, which is no digest")
+        raise bundle.refused(f"event {row.seq} names the blob {text[:80]!r}, which is no digest")
     return digest
 
 
@@ -286,11 +284,4 @@ def _forked(bundle: UntrustedBundle, there: str, here: str) -> LedgerForked:
         f"{str(bundle.path)!r} is of another continuation of ledger {bundle.header.ledger_id}: {there}, {here} here; "
         "nothing was imported: ask its owner which one is right",
         hint="forge ledger imported",
-    )
-
-
-def refused(bundle: UntrustedBundle, what: str) -> BundleRefused:
-    """Return the error for a bundle that isn't imported."""
-    return BundleRefused(
-        f"{str(bundle.path)!r}: {what}; nothing was imported: get the bundle again", hint="forge ledger import --help"
     )

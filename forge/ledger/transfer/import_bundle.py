@@ -17,7 +17,7 @@ from forge.ledger.failures import storage_errors
 from forge.ledger.lock import WriterLock
 from forge.ledger.store import Ledger
 from forge.ledger.transfer.bundle import UntrustedBundle
-from forge.ledger.transfer.check_bundle import CheckedBundle, Examine, Progress, check, refused
+from forge.ledger.transfer.check_bundle import CheckedBundle, Examine, Progress, check
 from forge.proof.note import VerifierKey
 
 
@@ -98,12 +98,12 @@ def new_rows(bundle: UntrustedBundle, checked: CheckedBundle) -> Iterator[Stored
     last = b""
     for row in bundle.rows():
         if row.event_hash != event_hash(row) or (last and row.prev_hash != last):
-            raise refused(bundle, f"event {row.seq} was changed while it was read")
+            raise bundle.refused(f"event {row.seq} was changed while it was read")
         last = row.event_hash
         if row.seq > checked.held:
             yield row
     if last != checked.head_hash:
-        raise refused(bundle, "it was changed while it was read")
+        raise bundle.refused("it was changed while it was read")
 
 
 def store_blobs(bundle: UntrustedBundle, blobs: BlobStore) -> int:
