@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from forge.adopt.described import TORCH_NAMES, OperationForm
-from forge.adopt.devices import gpu_name
 from forge.adopt.memory import LOW_BITS, alignment, find_overlap
 from forge.adopt.refusal import WhyNot
 from forge.adopt.schema import call_dtype, element_type
+from forge.lookup.question import slug
 
 if TYPE_CHECKING:
     import torch
@@ -16,6 +16,25 @@ if TYPE_CHECKING:
     from forge.lookup.answer import Kernel
 
 
+ALIASES = {
+    "h100sxm": "h100",
+    "h100sxm5": "h100",
+    "h10080gbhbm3": "h100",
+    "h100pcie80gb": "h100pcie",
+    "h100nvl94gb": "h100nvl",
+    "gh20096gb": "gh200",
+    "gh200480gb": "gh200",
+    "a10080gb": "a100",
+    "a10080gbsxm": "a100",
+    "a100sxm480gb": "a100",
+    "a10040gbsxm": "a10040gb",
+    "a100sxm440gb": "a10040gb",
+    "geforcertx4070": "rtx4070",
+    "geforcertx4090": "rtx4090",
+    "geforcertx5090": "rtx5090",
+    "rtx6000adageneration": "rtx6000ada",
+}
+"""Drivers' names of GPUs -> the registry's. A test compares them with the table of processors."""
 HOST_ALIGNMENT_BYTES = 64
 """Alignment of torch's own memory on the processor, in bytes. A kernel that wasn't verified with offsets had this."""
 
@@ -144,3 +163,9 @@ def _layout(operands: "list[torch.Tensor]") -> str:
     wide = [one for one in operands if one.dim() > 1]
     rows = all(one.dim() == 2 and one.stride(1) == 1 and one.stride(0) > one.shape[1] for one in wide)
     return "strided_rows" if rows and all(one.is_contiguous() for one in operands if one.dim() < 2) else "other"
+
+
+def gpu_name(driver_name: str) -> str:
+    """Return the registry's name of a GPU from the driver's."""
+    plain = slug(driver_name)
+    return ALIASES.get(plain, plain)

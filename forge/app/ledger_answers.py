@@ -1,16 +1,21 @@
 """Answers questions about the ledger itself: which events it holds, and whether it is whole."""
 
+import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
 from forge.app.envelope import in_envelope
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
-from forge.app.key_folder import kept_beside
+from forge.app.keys_place import keys_folder
+from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
+from forge.ledger.audit.report import KeptCheckpoint
+from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE
 from forge.projections.imported import imported_refusals
 from forge.projections.read_through import refusals
 from forge.proof.files import key_of, read
+from forge.proof.note import NOTE_LIMIT_BYTES
 
 Data = dict[str, object]
 
@@ -35,7 +40,7 @@ def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None
         checkpoint=None if checkpoint is None else read(checkpoint),
         key=None if key is None else key_of(key),
         full=full,
-        kept=kept_beside(home, home / REGISTRY_FOLDER),
+        kept=_kept_beside(home, home / REGISTRY_FOLDER),
     )
     refused = refusals(home / LEDGER_FILE, after=report, full=full)
     refused += imported_refusals(home / LEDGER_FILE, after=report)
@@ -55,3 +60,22 @@ def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None
         "checkpoint": None if found is None else asdict(found),
         "problems": [asdict(problem) for problem in (*report.problems, *refused)],
     }
+
+
+def _kept_beside(home: Path, registry: Path) -> tuple[KeptCheckpoint, ...]:
+    """Return the published checkpoint and what the keys signed last, as far as this user can read them."""
+    keys = keys_folder(home)
+    found = [_kept(registry / CHECKPOINT_FILE, f"{registry.name}/{CHECKPOINT_FILE}", of_this=True)]
+    with contextlib.suppress(OSError):  # the folder may be another user's
+        notes = sorted(keys.glob("*.checkpoint"))
+        found += [_kept(path, f"{keys.name}/{path.name}", of_this=False) for path in notes]
+    return tuple(one for one in found if one is not None)
+
+
+def _kept(path: Path, where: str, *, of_this: bool) -> KeptCheckpoint | None:
+    try:
+        return KeptCheckpoint(where, read_regular(path, limit_bytes=NOTE_LIMIT_BYTES), of_this)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return None
+    except (OSError, ValueError) as error:
+        return KeptCheckpoint(where, f"unreadable: {error}".encode(), of_this)

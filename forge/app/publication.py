@@ -16,6 +16,7 @@ from forge.events import CheckpointPublished, KernelPromoted
 from forge.ledger.blobs import BlobStore
 from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, signing_state
 from forge.ledger.store import Ledger
+from forge.lookup.artifact import LISTING_FILE
 from forge.projections.catch_up import FILE, Cursor, built, publishing_errors, read_cursor
 from forge.projections.fold import Position
 from forge.projections.publish import StoredFiles, publish, read_pointer, republish, withdraw
@@ -25,10 +26,6 @@ from forge.proof.publication import publication_text
 
 TEMPORARY_PREFIX = "forge-history-"
 """Prefix of a temporary folder with a history that couldn't be published."""
-
-
-LISTING_FILE = "artifact.json"
-"""Name of the list of a kernel's built files with their digests; its own digest is `artifact_sha256`."""
 
 
 @dataclass(frozen=True)

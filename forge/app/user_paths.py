@@ -8,10 +8,7 @@ import stat
 from pathlib import Path
 
 from forge.errors import UsageError
-from forge.ledger.durable import write_durably
-
-PUBLIC = 0o644
-"""Mode of a written note or proof: every user may read it."""
+from forge.ledger.durable import PUBLIC, write_durably
 
 
 def resolved(path: Path) -> Path:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 from forge.app import phases
-from forge.app.ended_runs import until_closed
+from forge.app.ended_runs import POLL_S, until_closed
 from forge.app.lost_jobs import lost_job
 from forge.app.run_summary import run_summary
 from forge.app.runs import finish_phase, task_of
@@ -26,9 +26,6 @@ from forge.projections import runs
 from forge.projections.runs import RunsState, RunState
 from forge.sandbox.calling_off import CalledOff
 
-POLL_S = 0.05
-"""Time between two looks at the ledger, in seconds. A request is seen in a fraction of the 250 ms that a person takes
-for at once, and one look costs some 20 us."""
 LOCKED_S = 1.0
 """Time after which runs that other workers had are tried again, in seconds: a worker that was killed changes nothing
 in the ledger."""

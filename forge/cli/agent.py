@@ -1,12 +1,11 @@
 """Sessions, in which a program writes candidates: run, resume, replay, grant, withdraw, cost and list."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from forge.cli import agent_options as options
-from forge.cli.agent_pack import pack
 from forge.cli.agent_score import score
 from forge.cli.agent_solve import solve
 from forge.cli.agent_view import show_costs, show_replay, show_sessions, show_state
@@ -14,19 +13,16 @@ from forge.cli.agent_work import begin, work_session, work_to_the_end
 from forge.cli.opening import open_workspace
 from forge.cli.option_groups import with_groups
 from forge.cli.options import DeviceName, Home, Json
-from forge.cli.output import emit_json, say
+from forge.cli.output import emit_json, emit_table, say
 from forge.cli.suggest import suggest
 from forge.errors import UsageError
-
-if TYPE_CHECKING:
-    pass
 
 app = typer.Typer(
     help="Sessions, in which a program writes candidates in a budget.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for command in (solve, score, pack):
+for command in (solve, score):
     app.command()(command)
 
 Session = Annotated[
@@ -34,6 +30,34 @@ Session = Annotated[
 ]
 Reason = Annotated[str, typer.Option("--reason", help="Reason; it is recorded.")]
 Lenient = Annotated[bool, typer.Option("--lenient", help="Note each difference and go on from what is recorded.")]
+
+
+@app.command()
+def pack(
+    platform: Annotated[str, typer.Argument(metavar="PLATFORM", help="cpu, cuda, rocm or metal.")],
+    profile: options.Profile = None,
+    as_json: Json = False,
+) -> None:
+    """Show what an author is told of a platform; with --profile, read a profiler's export.
+
+    Example: forge agent pack rocm --profile rocprof:counters.csv
+    """
+    from dataclasses import asdict
+
+    from forge.app.sessions.platform_pack import judging, read_profile
+    from forge.platforms.packs import find_pack
+
+    found = find_pack(platform)
+    readings = () if profile is None else read_profile(found, profile)
+    if as_json:
+        listed = [asdict(one) for one in readings]
+        emit_json({"platform": found.name, "judges": judging(found), "text": found.text(), "readings": listed})
+    elif readings:
+        rows = [(one.id, f"{one.value:.6g}", one.unit) for one in readings]
+        emit_table("Profile", ("counter", "value", "unit"), rows)
+    else:
+        typer.echo(found.text())
+    say(judging(found))
 
 
 @app.command()

@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from forge.app.audit.answer import Answer, Filter
     from forge.app.tables import HasTables
 
-LEVELS = (0.0, 1.0, 1.5, 2.0)
-"""Speedups P for which `fast-p` counts tasks by default; 0 counts every correct candidate."""
-
 
 def leaderboard(
     form: DrawnAuditOptions,
@@ -88,11 +85,12 @@ def fast_p(
 
     Example: forge audit fast-p 1 1.2 2 --gpu h200
     """
+    from forge.app.audit.speed import FAST_LEVELS
     from forge.app.audit.speed import fast_p as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "language": language}
     over = require_baseline(baseline)
-    form.give_tables(lambda workspace: asked(workspace, levels=levels or LEVELS, baseline=over, wanted=wanted))
+    form.give_tables(lambda workspace: asked(workspace, levels=levels or FAST_LEVELS, baseline=over, wanted=wanted))
 
 
 def roofline(

@@ -19,7 +19,8 @@ from forge.ledger.failures import storage_errors
 if TYPE_CHECKING:
     from forge.domain.digest import Digest
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
+DIGEST = re.compile(r"[0-9a-f]{64}")
+"""Pattern of a SHA-256 digest in hex."""
 READ_ONLY = 0o444
 """Mode of a stored blob: its content never changes."""
 
@@ -32,7 +33,7 @@ class BlobStore:
 
     def path(self, digest: "Digest") -> Path:
         """Return the path of the blob `digest`, whether it exists or not."""
-        if not _DIGEST.fullmatch(digest):
+        if not DIGEST.fullmatch(digest):
             raise BlobCorrupt(f"{digest!r} names no blob: expected 64 lower-case hex digits")
         return self.root / digest[:2] / digest
 

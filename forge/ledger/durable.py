@@ -13,6 +13,8 @@ from forge.errors import StorageFailed
 
 PART_PREFIX = ".part-"
 """Prefix of the name of an unfinished file. Such files are never read. After a crash it is safe to delete them."""
+PUBLIC = 0o644
+"""Mode of a written note, proof or bundle: every user may read it."""
 SIDE_BY_SIDE = 4
 """Number of files that are made durable at once. A disk's journal takes what waits together in one write. 14 small
 files took 14 to 31 ms one by one, 4 to 10 ms by four, and no less by eight."""

@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from forge.lookup.declared import DeclaredDomain
 
 KERNEL_FILE = "kernel.py"
+"""Name of the file with the kernel's entry point."""
 
 
 class Kernel(Frozen):

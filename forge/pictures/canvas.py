@@ -23,6 +23,7 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7
 more."""
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 EXTRA = "pip install 'tensorpath-forge[audit]'"
+"""Command that installs what pictures and Parquet files need."""
 SETTINGS: dict[str, object] = {
     "svg.hashsalt": "forge",
     "svg.fonttype": "path",

@@ -11,10 +11,8 @@ from forge.events.benchmark import BenchmarkRecorded, ShapeTimed
 from forge.events.environment import EnvironmentCaptured
 from forge.events.promote import KernelPromoted
 from forge.events.verify import CandidateVerified
+from forge.lookup.answer import KERNEL_FILE
 from forge.projections.standing import NOTHING_SAID, Standing, Status
-
-KERNEL_FILE = "kernel.py"
-"""Name of the file with the kernel's entry point."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,24 @@
 """Checks that a promotion in the ledger is one: of the bytes that were judged, in their run, with their figures."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
+
+import orjson
 
 from forge.domain.candidate import Candidate
 from forge.errors import LedgerCorrupt
-from forge.events import KernelPromoted, Recorded
+from forge.events import EnvironmentCaptured, Event, KernelPromoted, Recorded
+from forge.events.verify import CandidateVerified
+from forge.projections.fold import Source, holds
 from forge.projections.kernel import PromotedKernel
+from forge.projections.state import State
 
 
-def require_promotion(kernel: PromotedKernel, unjudged: Iterable[str]) -> None:
-    """Raise LedgerCorrupt unless the promotion agrees with its evidence; `unjudged` is what is no judgement in it."""
+def require_promotion(kernel: PromotedKernel, machine: Recorded[Event] | None, source: Source) -> None:
+    """Raise LedgerCorrupt unless the promotion agrees with its evidence.
+
+    `machine` is the event of the verification's machine.
+    """
+    unjudged = _why_no_judgement(kernel, machine, source)
     for found in (*_another_identity(kernel), *unjudged, *_another_machine(kernel), *_beyond(kernel)):
         raise corrupt(kernel.promoted, found)
     if kernel.promoted_point is None:
@@ -76,3 +85,49 @@ def _figures_measured(kernel: PromotedKernel) -> tuple[object, ...]:
     point = kernel.promoted_point
     assert point is not None, "the caller has checked it"
     return point.speedup.interval, point.candidate_median_ns, point.speedup.baseline_median_ns
+
+
+def _why_no_judgement(kernel: PromotedKernel, machine: Recorded[Event] | None, source: Source) -> Iterator[str]:
+    """Yield what the promotion names that judges nothing: a gate that failed, or a reused judgement that differs."""
+    promotion, verified = kernel.promoted.event, kernel.verified.event
+    if verified.simulated:
+        yield "a simulated verification, which can't be promoted"
+    for named, gates in (("its own", promotion.gates), (f"event {kernel.verified.seq}'s", verified.gates)):
+        failed = [gate.name for gate in gates if gate.verdict == "failed"]
+        if failed:
+            yield f"{named} gate {failed[0]!r}, which failed"
+    if all(gate.verdict != "passed" for gate in verified.gates):
+        yield f"event {kernel.verified.seq}, in which no gate passed"
+    if not holds(machine, EnvironmentCaptured) or machine.seq > kernel.verified.seq:
+        yield f"a verification on machine {verified.env_sha256!r}, which isn't in the ledger before it"
+    yield from _another_reused(kernel.verified, source)
+
+
+def _another_reused(verified: Recorded[CandidateVerified], source: Source) -> Iterator[str]:
+    """Yield a complaint unless a reused judgement repeats an earlier one of the same bytes word for word."""
+    event, seq = verified.event, verified.event.reused_seq
+    if seq is None:
+        return
+    earlier = source.event_at(seq) if 0 < seq < verified.seq else None
+    own = {"run_id": event.run_id, "attempt": event.attempt, "reused_seq": seq}
+    if not holds(earlier, CandidateVerified) or earlier.event.reused_seq is not None:
+        yield f"event {verified.seq}, which reuses event {seq}: that is no judgement of its own before it"
+    elif earlier.event.model_copy(update=own) != event:
+        yield f"event {verified.seq}, which reuses event {seq} and says something else"
+
+
+def require_run(state: State, recorded: Recorded[KernelPromoted]) -> None:
+    """Raise LedgerCorrupt unless the run that a promotion names led to it; the run's row has this event already."""
+    event = recorded.event
+    run, handed_in = state.get("runs", event.run_id), state.get("trials", event.run_id)
+    if run is None or handed_in is None:
+        raise corrupt(recorded, f"run {event.run_id!r}, in which nothing was handed in")
+    if run["promote_attempts"] != 1 or run["sealed"]:
+        raise corrupt(recorded, f"run {event.run_id!r}, which had been decided before")
+    if event.candidate != handed_in["candidate"]:
+        raise corrupt(recorded, f"candidate {event.candidate!r}, but its run submitted {handed_in['candidate']!r}")
+    if event.author != handed_in["author"]:
+        raise corrupt(recorded, f"author {event.author!r}, expected {handed_in['author']!r}, who handed it in")
+    planned = tuple(skill["id"] for skill in orjson.loads(str(run["skills"])))
+    if event.skills != planned:
+        raise corrupt(recorded, f"skills {event.skills}, expected {planned} by the run's plan")

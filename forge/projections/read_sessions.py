@@ -5,10 +5,7 @@ from forge.events import Event, KernelPromoted, Recorded
 from forge.events.session import StepAnswered
 from forge.projections import sessions
 from forge.projections.runs import RunsState
-from forge.projections.sessions import SessionState
-
-STREAM = "session:"
-"""Beginning of the name of a session's stream."""
+from forge.projections.sessions import STREAM, SessionState
 
 
 class SessionsRead:

@@ -14,12 +14,11 @@ from forge.events.environment import EnvironmentCaptured
 from forge.events.promote import KernelDeprecated, KernelPromoted, KernelRevoked, ReplicationRecorded
 from forge.events.verify import CandidateVerified
 from forge.ledger.replay import Line
+from forge.lookup.answer import KERNEL_FILE
 from forge.projections import leaderboard, snapshot
 from forge.projections.fold import Source, holds
-from forge.projections.judgement import why_no_judgement
-from forge.projections.kernel import KERNEL_FILE, PromotedKernel
-from forge.projections.promoted_run import require_run
-from forge.projections.promotion import corrupt, require_promotion
+from forge.projections.kernel import PromotedKernel
+from forge.projections.promotion import corrupt, require_promotion, require_run
 from forge.projections.registry_entry import entry
 from forge.projections.replication import require_replication
 from forge.projections.rows import kernel_row
@@ -93,7 +92,7 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
     }
     kernel = _assembled(recorded, seqs, source)
     judged_on = state.get("environments", kernel.verified.event.env_sha256)
-    require_promotion(kernel, why_no_judgement(kernel, _at(source, judged_on["seq"]) if judged_on else None, source))
+    require_promotion(kernel, _at(source, judged_on["seq"]) if judged_on else None, source)
     require_run(state, recorded)
     _put(state, kernel)
     state.put("families", {"family": event.family, "versions": ordinal}, event.family)

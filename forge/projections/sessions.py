@@ -28,6 +28,9 @@ from forge.events.session import (
 )
 from forge.projections.fold import holds
 
+STREAM = "session:"
+"""Beginning of the name of a session's stream."""
+
 ModelEnd = ModelResponded | ModelFailed | ModelLost
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from forge.app.desk.paging import LONGEST_CURSOR, MOST_ITEMS, USUAL_ITEMS
+from forge.app.work import LastPhase
 
 Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="Largest number of items.")]
 Cursor = Annotated[
@@ -139,9 +140,6 @@ class StreamQuery(AskedForm):
     """Where a stream of events begins."""
 
     after: Annotated[int | None, Field(ge=0, le=10**12, description="The last event that the caller has.")] = None
-
-
-LastPhase = Literal["verify", "bench", "promote"]
 
 
 class Submission(AskedForm):

@@ -11,7 +11,7 @@ import torch
 
 from forge.adopt import REASONS, adopt
 from forge.adopt.described import TORCH_NAMES
-from forge.adopt.devices import gpu_name
+from forge.adopt.guards import gpu_name
 from forge.domain.tensors import TORCH_NAMES as DOMAIN_NAMES
 from forge.errors import AdoptionRefused
 from forge.operations.rmsnorm import rmsnorm as reference

@@ -8,7 +8,7 @@ import torch
 
 from forge.adopt import Adopted, adopt, adopting
 from forge.adopt.described import parse_described
-from forge.adopt.devices import gpu_name
+from forge.adopt.guards import gpu_name
 from forge.adopt.shadow import difference
 from forge.domain.digest import canonical
 from forge.lab.inputs.draw import draw

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.desk import asking, handed_in_bytes, waiting
+from forge.app.desk import asking, handed_in_bytes
 from forge.app.tokens import Caller
 from forge.errors import RequestRefused
 from tests.cli.asking import HONEST, ask, copied, create_task, history, ledger_stands
@@ -114,7 +114,7 @@ def test_one_author_keeps_only_so_many_bytes(
 def test_one_author_fills_the_workers_queue_only_so_far(
     filled_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waiting, "MOST_WAITING", 2)
+    monkeypatch.setattr(asking, "MOST_WAITING", 2)
     home = copied(filled_workspace, tmp_path / "home")
     task = ask("task", "list", "--home", home, "--json").document[-1]["task_id"]
     ada, eve, olga = Caller("author", "ada"), Caller("author", "eve"), Caller("operator", "olga")

@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 from forge.app.audit.answer import Answer, Filter, named_rows, number, where
+from forge.app.audit.speed import MACHINE
 from forge.app.tables import HasTables
 from forge.pictures.roofline import draw_roofline as roofline_picture
 from forge.pictures.speedups import draw_speedups as speedups_picture
@@ -17,8 +18,6 @@ STANDING = """
     ORDER BY low DESC, kernel_id
 """
 SPEEDUPS_TITLE = "Active kernels: speedup at their own shape"
-MACHINE = ("gpu", "driver", "torch", "triton")
-"""Fields that tell two machines of a history apart."""
 VECTOR_UNIT = "fp32"
 """Element type of the ceiling without matrix units."""
 WIDTH = 100

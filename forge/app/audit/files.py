@@ -7,6 +7,7 @@ from pathlib import Path
 
 from forge.app.audit.answer import Answer, Cell
 from forge.errors import EnvironmentUnfit
+from forge.pictures.canvas import EXTRA
 from forge.pictures.replace import replace_file, require_suffix
 
 FORMULA_BEGINNINGS = ("=", "+", "-", "@", "\t", "\n")
@@ -15,8 +16,6 @@ KEPT_CONTROLS = "\t\n"
 """Control characters that stay in a text."""
 PARQUET = (".parquet",)
 """Endings of the name of a Parquet file."""
-EXTRA = "pip install 'tensorpath-forge[audit]'"
-"""Command that installs what Parquet needs."""
 
 
 def as_csv(answer: Answer) -> str:

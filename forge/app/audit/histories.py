@@ -1,12 +1,14 @@
 """Answers how the measured speed of a kernel, a candidate or a slot changed over time, and on which machines."""
 
+import sqlite3
+
 import orjson
 
 from forge.app.audit.answer import COLD, Answer, Cell, candidate_named, named_rows, where
 from forge.app.known_kernel import require_kernel
-from forge.app.machine_name import node_of
 from forge.app.plain_events import HasEvents
 from forge.domain.shape_slug import shape_slug
+from forge.domain.worker_name import worker_name
 from forge.errors import UsageError
 
 COLUMNS = (
@@ -68,7 +70,7 @@ def history(
         else:
             candidates, title = OF_SLOT.format(condition=condition), f"{op} on {values['gpu']}"
         rows = named_rows(connection, MEASURED.format(candidates=candidates), values)
-        nodes = {one: node_of(connection, workspace, one) for one in {str(row["node"]) for row in rows}}
+        nodes = {one: _node_of(connection, workspace, one) for one in {str(row["node"]) for row in rows}}
     for row in rows:
         row |= {"node": nodes[str(row["node"])], "shape": shape_slug(orjson.loads(str(row["shape"])))}
     over = baseline or "the baseline that had to be beaten"
@@ -79,3 +81,13 @@ def history(
         notes=NOTES,
         shown=SHOWN,
     )
+
+
+def _node_of(connection: sqlite3.Connection, workspace: HasEvents, environment: str) -> str | None:
+    """Return the name of the node or machine behind an environment; None for one that isn't described."""
+    place = connection.execute("SELECT seq FROM environments WHERE env_sha256 = ?", (environment,)).fetchone()
+    described = None if place is None else workspace.event(place[0])
+    if described is None or described.type != "EnvironmentCaptured":
+        return None
+    captured = described.event["environment"]
+    return worker_name(captured.get("node"), captured["host_sha256"])

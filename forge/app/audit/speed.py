@@ -46,6 +46,9 @@ CHANGE_COLUMNS = (
     *("kind", "what", "shape", "over", "changed", "earlier", "earlier_low", "earlier_high", "later", "later_low"),
     *("later_high", "slower", "earlier_seq", "later_seq", "earlier_source", "later_source", "change"),
 )
+FAST_LEVELS = (0.0, 1.0, 1.5, 2.0)
+"""Speedups p at which fast_p is given (KernelBench, arXiv 2502.10517, section 3). 0 counts the correct kernels, 1
+those that are faster at all."""
 MACHINE = ("gpu", "driver", "torch", "triton")
 """Fields that tell two kinds of machine apart."""
 TASKS = """

@@ -47,9 +47,6 @@ MACHINES = (
 IS_OPEN = "SELECT 1 FROM runs WHERE run_id = ? AND state IN ('candidate_ready', 'verified', 'benchmarked')"
 SLOWER = 1.05
 """Ratio of two times above which a kernel counts as slower than before, as `forge audit regressions` has it."""
-FAST_LEVELS = (0.0, 1.0, 1.5, 2.0)
-"""Speedups p at which fast_p is given (KernelBench, arXiv 2502.10517, section 3). 0 counts the correct kernels, 1
-those that are faster at all."""
 
 
 def state(view: View) -> Data:
@@ -223,7 +220,7 @@ def _audits(
             ),
         ),
         "stale": (("days",), lambda: stale_evidence.stale(home, days=_days(asked), current="ledger")),
-        "fast_p": (slot, lambda: speed.fast_p(home, levels=FAST_LEVELS, wanted=wanted)),
+        "fast_p": (slot, lambda: speed.fast_p(home, levels=speed.FAST_LEVELS, wanted=wanted)),
     }
 
 

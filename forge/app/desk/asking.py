@@ -9,7 +9,6 @@ from pathlib import Path
 from forge.app.desk.handed_in_bytes import require_disk
 from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
-from forge.app.desk.waiting import require_room
 from forge.app.known_tasks import find_task
 from forge.app.phase_answer import phase_answer
 from forge.app.recovery import recover
@@ -22,10 +21,18 @@ from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import sha256
 from forge.errors import IdempotencyConflict, NotFound, PhaseOutOfOrder, RequestRefused, UsageError
 from forge.events import Event, RunStarted
+from forge.projections.run_lookup import run_state
 
 Data = dict[str, object]
 SERVER = "system:serve"
 """Actor that opens a run for a candidate that was handed in over HTTP or MCP."""
+MOST_WAITING = 64
+"""Largest number of runs of one author that wait for workers. Chosen; workers take the oldest first, and a decision
+takes a minute, so another author waits an hour at most."""
+OWN_OPEN = """
+    SELECT runs.run_id FROM candidates JOIN runs USING (run_id)
+    WHERE candidates.actor = ? AND runs.state IN ('candidate_ready', 'verified', 'benchmarked')
+"""
 
 
 @contextmanager
@@ -59,7 +66,7 @@ def submit(
     if is_new:
         require_disk(workspace, caller, untrusted_files)
     if is_new and until is not None:
-        require_room(workspace, caller)
+        _require_room(workspace, caller)
     run_id = _run_for(workspace, caller, task, key)
     event = _handed_in(workspace, caller, run_id, untrusted_files, key)
     run = workspace.find_run(run_id)
@@ -102,7 +109,7 @@ def ask_for_work(workspace: Workspace, caller: Caller, name: str, until: LastPha
     run = workspace.find_run(name)
     require_own(caller, run)
     if run.request is None:
-        require_room(workspace, caller)
+        _require_room(workspace, caller)
     run = finish_phase(_as_server(workspace), run)
     recorded = request_work(workspace, run, until)
     return {"run_id": run.run_id, "until": until, "seq": recorded.seq, "requested_by": recorded.actor}
@@ -164,3 +171,20 @@ def _require_files(untrusted_files: Mapping[str, str]) -> None:
         size = len(text.encode(errors="surrogatepass"))
         if size > FILE_LIMIT_BYTES:
             raise RequestRefused(f"{name} has {size} bytes: expected at most {FILE_LIMIT_BYTES}", status=413)
+
+
+def _require_room(workspace: Workspace, caller: Caller) -> None:
+    """Raise RequestRefused if an author has as many runs that wait as it may; an operator may have any number."""
+    if caller.scope != "author":
+        return
+    with workspace.publication.tables() as history:
+        names = [str(name) for (name,) in history.execute(OWN_OPEN, (caller.actor,))]
+    if len(names) < MOST_WAITING:
+        return
+    waiting = sum(run_state(workspace.ledger, name).request is not None for name in names)
+    if waiting >= MOST_WAITING:
+        raise RequestRefused(
+            f"{waiting} runs of {caller.actor!r} wait for workers: expected fewer than {MOST_WAITING} before another "
+            "is asked for; wait until some are decided, or withdraw some",
+            status=429,
+        )

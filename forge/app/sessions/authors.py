@@ -6,7 +6,6 @@ from typing import Literal
 
 from pydantic import Field, ValidationError
 
-from forge.app.templates import template_files
 from forge.authors.folders import FolderAuthor
 from forge.authors.model.author import ModelAuthor, ModelOptions
 from forge.authors.outside import OutsideAuthor, OutsideOptions
@@ -18,10 +17,12 @@ from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Value
 from forge.domain.misfit import misfit
 from forge.errors import UnknownName, UsageError
-from forge.pipeline.candidate_folder import BadFolder, read_file
+from forge.pipeline.candidate_folder import BadFolder, read_file, read_folder
 
 MOST_FOLDERS = 1000
 """Number of candidate folders that one session hands in, at most: more would take days."""
+HINT = "forge agent run --help"
+"""Command that lists the options of an author."""
 BRIEF = "brief.md"
 """Name under which a session stores the brief that its author works from."""
 
@@ -54,6 +55,18 @@ def make_author(source: AuthorSource) -> Author:
     if source.kind not in KINDS:
         raise UnknownName("author", source.kind, list(KINDS))
     return KINDS[source.kind][1](source)
+
+
+def template_files(folder: Path) -> dict[str, bytes]:
+    """Return the files of a template's folder, as far as they can be read; raise UsageError for anything else."""
+    if not folder.is_dir():
+        expected = f"{', '.join(REQUIRED_FILES)} and {SPACE_FILE}"
+        raise UsageError(f"{str(folder)!r} is not a folder: expected one with {expected}", hint=HINT)
+    files, problem = read_folder(folder)
+    space = problem or read_file(folder / SPACE_FILE)
+    if isinstance(space, BadFolder):
+        raise UsageError(f"bad template {str(folder)!r}: {space.message}", hint=HINT)
+    return {**files, SPACE_FILE: space}
 
 
 def _template_files(folder: Path) -> dict[str, str]:

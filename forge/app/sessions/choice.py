@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from forge.app.sessions.authors import BRIEF, AuthorSource, read_source
+from forge.app.sessions.authors import BRIEF, HINT, AuthorSource, read_source
 from forge.app.sessions.briefed import briefed_source, known_prices, model_of, model_settings
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
 from forge.app.sessions.exchange import Model
@@ -17,8 +17,6 @@ from forge.domain.budget import Price
 from forge.domain.misfit import misfit
 from forge.errors import UsageError
 
-HINT = "forge agent run --help"
-"""Command that lists the options of an author."""
 TAKES: dict[str, dict[str, bool | None]] = {
     "model": {"--model": True, "--base-url": None, "--profile": None},
     "command": {"--agent-cmd": True, "--allow": None, "--allow-env": None, "--profile": None},

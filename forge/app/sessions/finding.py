@@ -4,10 +4,8 @@ from forge.app.workspace import Workspace
 from forge.errors import SessionNotFound
 from forge.events.session import SessionOpened
 from forge.projections import sessions
-from forge.projections.sessions import SessionState
+from forge.projections.sessions import STREAM, SessionState
 
-STREAM = "session:"
-"""Beginning of the name of a session's stream."""
 MOST_NAMED = 3
 """Number of sessions that a message names if a name means several: enough to see how they differ."""
 

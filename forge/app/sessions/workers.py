@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable
 
+from forge.app.ended_runs import POLL_S
 from forge.app.runs import ENDS, abort, finish_phase
 from forge.app.sessions.judging import Judging, hand_in, judging_of, next_phase
 from forge.app.work import request_work, withdraw_work
@@ -12,8 +13,6 @@ from forge.lab.job import Progress
 from forge.ledger.runs.taken import is_taken, taken
 from forge.ledger.watch import LedgerWatch
 
-POLL_S = 0.05
-"""Time between two looks at the ledger and at the run's lock, in seconds. A look costs some 20 us."""
 NOT_WANTED = "its session was closed"
 """Reason recorded for a request that is withdrawn with its session."""
 

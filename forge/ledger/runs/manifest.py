@@ -5,7 +5,6 @@ Permission bits don't stop a process that runs as root. The protection is the ma
 
 import hashlib
 import os
-import re
 import stat
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ import orjson
 
 from forge.domain.content import canonical_document
 from forge.errors import IntegrityError
+from forge.ledger.blobs import DIGEST
 
 FORMAT = "forge.run.v1"
 MANIFEST = "manifest.json"
@@ -23,7 +23,6 @@ PATH_LIMIT = 200
 """Longest path of a file of a run, in characters. Chosen; it is below the 255 bytes that file systems allow for one
 name."""
 
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _ROLES = (
     ("candidate/", "candidate"),
     ("task.json", "task"),
@@ -78,7 +77,7 @@ def _is_sound(file: ManifestFile) -> bool:
     """Return whether all fields have their types, the digest its form, and the size isn't below zero."""
     texts = (file.path, file.sha256, file.role)
     sized = type(file.size_bytes) is int and file.size_bytes >= 0
-    return sized and all(isinstance(text, str) for text in texts) and _DIGEST.fullmatch(file.sha256) is not None
+    return sized and all(isinstance(text, str) for text in texts) and DIGEST.fullmatch(file.sha256) is not None
 
 
 def role_of(path: str) -> str:

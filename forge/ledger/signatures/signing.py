@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forge.errors import UsageError
+from forge.proof.note import ED25519
 
 SEED_BYTES = 32
 """Length of an Ed25519 private key in bytes (RFC 8032)."""
-_ED25519 = b"\x01"
 PRIVATE_PREFIX = "PRIVATE+KEY+"
 """Beginning of a private key's text, as golang.org/x/mod/sumdb/note writes it."""
 ROTATION = "forge.ledger.v1/rotation"
@@ -57,7 +57,7 @@ class SigningKey:
     @property
     def private_text(self) -> str:
         """Return the private key as golang.org/x/mod/sumdb/note writes it."""
-        encoded = base64.b64encode(_ED25519 + self.seed).decode()
+        encoded = base64.b64encode(ED25519 + self.seed).decode()
         return f"{PRIVATE_PREFIX}{self.name}+{self.key_id.hex()}+{encoded}"
 
     def signature_line(self, text: str) -> str:
@@ -72,7 +72,7 @@ def parse_signing_key(text: str) -> SigningKey:
     """Read `private_text`; raise UsageError, which never shows the text."""
     match = re.fullmatch(r"([^+\s]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/=]+)", text.strip().removeprefix(PRIVATE_PREFIX))
     raw = base64.b64decode(match[3]) if match and len(match[3]) % 4 == 0 else b""
-    if not match or not text.startswith(PRIVATE_PREFIX) or len(raw) != 1 + SEED_BYTES or raw[:1] != _ED25519:
+    if not match or not text.startswith(PRIVATE_PREFIX) or len(raw) != 1 + SEED_BYTES or raw[:1] != ED25519:
         raise UsageError(
             "this is no private key: expected one line as `forge init` writes it; restore it from a copy"
         )
@@ -84,7 +84,7 @@ def parse_signing_key(text: str) -> SigningKey:
 
 def verifier_key(name: str, public: bytes) -> str:
     """Return a public key with its name."""
-    return f"{name}+{_key_id(name, public).hex()}+{base64.b64encode(_ED25519 + public).decode()}"
+    return f"{name}+{_key_id(name, public).hex()}+{base64.b64encode(ED25519 + public).decode()}"
 
 
 def signed_note(text: str, keys: Sequence[SigningKey]) -> str:
@@ -105,4 +105,4 @@ def rotation_text(name: str, old: str, new: str) -> str:
 
 
 def _key_id(name: str, public: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\n" + _ED25519 + public).digest()[:4]
+    return hashlib.sha256(name.encode() + b"\n" + ED25519 + public).digest()[:4]

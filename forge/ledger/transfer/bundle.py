@@ -25,7 +25,7 @@ from pydantic import Field, ValidationError
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import BundleRefused, UsageError
 from forge.ledger.batch import STREAM_LIMIT
-from forge.ledger.blobs import BlobStore
+from forge.ledger.blobs import DIGEST, BlobStore
 from forge.ledger.chain import StoredRow
 from forge.ledger.failures import storage_errors
 from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
@@ -44,7 +44,6 @@ _DIGESTS = ("payload_sha256", "prev_hash", "event_hash")
 _NUMBERS = ("seq", "stream_version", "schema_version")
 _MAY_BE_NULL = ("causation_id", "idempotency_key")
 """Columns that may be null."""
-_HEX = re.compile(r"[0-9a-f]{64}")
 _BLOB = re.compile(rb"blob ([0-9a-f]{64}) (0|[1-9][0-9]{0,15})\n")
 _END = re.compile(rb"end ([0-9a-f]{64})\n")
 
@@ -242,7 +241,7 @@ def _fault(columns: object) -> str | None:
         if name in _NUMBERS:
             fine = type(value) is int and 1 <= value < NUMBER_LIMIT
         elif name in _DIGESTS:
-            fine = isinstance(value, str) and bool(_HEX.fullmatch(value))
+            fine = isinstance(value, str) and bool(DIGEST.fullmatch(value))
         elif name == "payload":
             fine = isinstance(value, str) and 2 <= len(value.encode()) <= PAYLOAD_LIMIT_BYTES
         else:

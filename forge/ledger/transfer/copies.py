@@ -15,7 +15,7 @@ from pathlib import Path
 
 from forge.errors import StorageFailed
 from forge.ledger.audit.read_only import connect_to_read
-from forge.ledger.blobs import READ_ONLY
+from forge.ledger.blobs import DIGEST, READ_ONLY
 from forge.ledger.durable import PART_PREFIX, fsync_file, fsync_folder, make_folder, written_aside
 from forge.ledger.failures import storage_errors
 from forge.ledger.runs.directory import OPEN_FILE
@@ -25,7 +25,6 @@ Progress = Callable[[str], None]
 PAGES_AT_ONCE = 2048
 """Number of pages copied between two messages of progress: 8 MiB, at SQLite's usual 4 KiB a page."""
 _CHUNK_BYTES = 1 << 20
-_DIGEST = re.compile(r"[0-9a-f]{64}")
 _RUN = re.compile(rf"run:({RUN_ID})")
 
 
@@ -60,7 +59,7 @@ def copy_blobs(source: Path, target: Path, *, progress: Progress) -> tuple[int, 
     """
     count, damaged = 0, []
     for path in sorted((source / CAS).glob("[0-9a-f][0-9a-f]/*")):
-        if not _DIGEST.fullmatch(path.name) or path.parent.name != path.name[:2]:
+        if not DIGEST.fullmatch(path.name) or path.parent.name != path.name[:2]:
             continue
         copied = target / CAS / path.parent.name / path.name
         if not os.path.lexists(copied):

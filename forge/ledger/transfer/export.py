@@ -8,7 +8,7 @@ from forge.domain.digest import Digest
 from forge.errors import UsageError
 from forge.events.ledger import CheckpointPublished, LedgerOpened
 from forge.ledger.blobs import BlobStore
-from forge.ledger.durable import written_aside
+from forge.ledger.durable import PUBLIC, written_aside
 from forge.ledger.signatures.checkpoints import issue, newest_checkpoint, signing_state
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.store import Ledger
@@ -16,8 +16,6 @@ from forge.ledger.transfer.bundle import BundleHeader, write_bundle
 from forge.ledger.transfer.named_blobs import NamedBlobs
 
 Progress = Callable[[str], None]
-PUBLIC = 0o644
-"""Mode of an exported file: every user may read it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The HTTP API under `/api/v1`: every answer is a document of `forge.app.desk`."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Path, Request
 from pydantic import BaseModel
 
 from forge.errors import RequestRefused
@@ -10,6 +10,7 @@ from forge.web.problems import PROBLEM_TYPE
 from forge.web.schemas import ProblemForm
 
 PREFIX = "/api/v1"
+Id = Annotated[str, Path(min_length=1, max_length=200)]
 Responses = dict[int | str, dict[str, Any]]  # Any: parts of an OpenAPI document
 USUAL_ERRORS = (400, 401, 403, 404, 408, 409, 413, 414, 415, 421, 422, 429, 431, 503)
 """HTTP statuses that any address of the API may answer with, each with a problem document."""

@@ -12,9 +12,8 @@ from forge.app.lookup_answer import UntrustedSlot
 from forge.web import asked as questions
 from forge.web import schemas
 from forge.web.answering import answered
-from forge.web.api import answers, router
+from forge.web.api import Id, answers, router
 
-Id = Annotated[str, Path(min_length=1, max_length=200)]
 part = router()
 
 

@@ -13,9 +13,8 @@ from forge.errors import ForgeError
 from forge.web import asked as questions
 from forge.web import schemas
 from forge.web.answering import Text, answered, desk_of
-from forge.web.api import answers, plain, router
+from forge.web.api import Id, answers, plain, router
 
-Id = Annotated[str, Path(min_length=1, max_length=200)]
 File = Annotated[str, Path(min_length=1, max_length=100)]
 part = router()
 

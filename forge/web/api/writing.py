@@ -1,8 +1,8 @@
 """Addresses that change something: candidates are handed in, and work is asked for and withdrawn."""
 
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Path, Request
+from fastapi import Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
@@ -11,10 +11,9 @@ from forge.app.desk.limits import LONGEST_KEY
 from forge.web import asked as questions
 from forge.web import schemas
 from forge.web.answering import changed
-from forge.web.api import answers, router
+from forge.web.api import Id, answers, router
 from forge.web.bodies import of_form, parsed, sent_form, text_of
 
-Id = Annotated[str, Path(min_length=1, max_length=200)]
 part = router()
 KEY = {
     "name": "Idempotency-Key",
