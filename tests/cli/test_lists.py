@@ -1,6 +1,5 @@
 """Lists can be filtered, ordered and cut, and runs have short numbers."""
 
-import os
 import shlex
 import shutil
 from pathlib import Path
@@ -10,6 +9,7 @@ import pytest
 from forge.app.workspace import Workspace
 from forge.cli.kernel_summary import resident_interval
 from tests.cli.asking import ask
+from tests.shipped import copy_shipped_ledger
 
 ROOT = Path(__file__).parents[2]
 
@@ -17,10 +17,8 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the ledger that ships, with 91 runs."""
-    folder = tmp_path_factory.mktemp("home")
-    shutil.copy(ROOT / "kernel_registry.db", folder)
+    folder = copy_shipped_ledger(tmp_path_factory.mktemp("home"))
     shutil.copytree(ROOT / "kernel_registry", folder / "kernel_registry")
-    shutil.copytree(ROOT / "forge_runs", folder / "forge_runs", copy_function=os.link)
     with Workspace.open(folder):
         pass
     return folder

@@ -1,19 +1,18 @@
 """Figures of the README come from the ledger that ships, by the command that it names."""
 
-import os
 import shutil
 from pathlib import Path
 
 from tests.cli.asking import ask
 from tests.docs.markdown import ROOT, read
+from tests.shipped import copy_shipped_ledger
 
 KERNEL = "triton_gated_rmsnorm_quant_h200_bf16_b4096_h4096_v3"
 
 
 def test_the_readme_quotes_what_its_command_prints(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "kernel_registry.db", tmp_path)
+    copy_shipped_ledger(tmp_path)
     shutil.copytree(ROOT / "kernel_registry", tmp_path / "kernel_registry", ignore=shutil.ignore_patterns("*.lock"))
-    shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
     assert f"`forge kernel claims {KERNEL}`" in read("README.md")
     standing = ask("kernel", "show", KERNEL, "--home", tmp_path, "--json").document
     assert (standing["status"], standing["replication"]["outcome"]) == ("active", "held"), (

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import math
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from forge.ledger.audit.samples import Ratio, SampledTimes, workload
 from forge.ledger.audit.student_t import t_975
 from forge.pipeline.samples import parse_samples
 from tests.ledger.forging import cut, forge
+from tests.shipped import copy_shipped_ledger
 
 ROOT = Path(__file__).parents[2]
 BENCHMARK, CLAIM, PROMOTION, STANDS = 755, 758, 760, 572
@@ -31,9 +31,7 @@ OFFERED = "2.0788965872926517"
 @pytest.fixture
 def home(tmp_path: Path) -> Path:
     """A copy of the ledger that ships; its evidence is linked to, never written."""
-    shutil.copy(ROOT / "kernel_registry.db", tmp_path)
-    shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
-    return tmp_path
+    return copy_shipped_ledger(tmp_path)
 
 
 @pytest.fixture

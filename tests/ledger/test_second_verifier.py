@@ -2,8 +2,6 @@
 
 import hashlib
 import json
-import os
-import shutil
 import sqlite3
 import subprocess
 import sys
@@ -21,6 +19,7 @@ from forge.domain.digest import canonical
 from tests.ledger.forging import forge
 from tests.second_verifier import promotions_again
 from tests.second_verifier.canonical import canonical as canonical_by_the_page
+from tests.shipped import copy_shipped_ledger
 
 ROOT = Path(__file__).parents[2]
 READER = ROOT / "tests" / "second_verifier"
@@ -58,8 +57,7 @@ def test_the_ledger_that_ships_is_derived_again_without_forge() -> None:
 
 
 def test_a_promotion_of_1_62x_turned_into_9_62x_is_found(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "kernel_registry.db", tmp_path)
-    shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
+    copy_shipped_ledger(tmp_path)
     old, new = "1.6232663937417076", "9.623266393741707"
     forge(tmp_path / "kernel_registry.db", lambda seq, _, text: text.replace(old, new) if seq >= 755 else text)
     (fault,) = read(tmp_path)["faults"]
@@ -178,8 +176,7 @@ def digest_by_the_page(value: object) -> str:
 
 
 def test_a_forged_ledger_of_which_every_hash_is_right_is_found_by_its_promotion(tmp_path: Path) -> None:
-    shutil.copy(ROOT / "kernel_registry.db", tmp_path)
-    shutil.copytree(ROOT / "forge_runs", tmp_path / "forge_runs", copy_function=os.link)
+    copy_shipped_ledger(tmp_path)
     old, new = '"author":"forge examples"', '"author":"forge exemplar"'
     forge(tmp_path / "kernel_registry.db", lambda seq, _, text: text.replace(old, new) if seq == 2120 else text)
     assert [fault[:2] for fault in read(tmp_path)["faults"]] == [[2120, "author and skills"]]
