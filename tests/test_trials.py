@@ -22,7 +22,7 @@ MAY_NAME_TRIALS = (
     "events/screen.py",
     "events/estimate.py",
     "events/session",
-    "ledger/actors.py",  # who may write the event
+    "events/kinds.py",  # who may write the event
     "ledger/audit/referenced_blobs.py",  # that its samples are stored
     "authors/",
     "lab/screen/",

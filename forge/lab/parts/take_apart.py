@@ -133,6 +133,11 @@ def _asked(
         stage.remove()
     if isinstance(untrusted, Refused):
         raise ReferenceRefused(f"the module can't be taken apart: its guest ended with {untrusted.reason.message}")
+    return _read(untrusted)
+
+
+def _read(untrusted: bytes) -> tuple[dict[str, Any], bytes]:
+    """Return what the guest said as JSON, and the bytes behind it."""
     end = HEADER + int.from_bytes(untrusted[:HEADER], "little")
     try:
         said = json.loads(untrusted[HEADER:end])
