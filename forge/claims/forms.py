@@ -32,7 +32,7 @@ _SLOWER = r"(?!\s*(?:slower|as\s+slow)\b)"
 _FACTOR = r"(?:twice|thrice|double|triple|quadruple|half|a (?:third|quarter|fifth|tenth))"
 _AMOUNT = r"(?:\w+[- ])?(?:latenc\w+|times?|runtimes?|durations?|throughput|speed|performance|rate)\b"
 _ANY_NUMBER = (
-    rf"(?:(?P<n>(?<![\w.,/]){PLAIN_NUMBER}(?:/\d+)?(?!\s?%\s*(?:confidence|interval)))"
+    rf"(?:(?P<n>(?<![\w.,/])(?<!\d'){PLAIN_NUMBER}(?:/\d+)?(?!\s?%\s*(?:confidence|interval)))"
     rf"|\b(?!one\b)(?:{WORD}|{_FACTOR})\b)"
 )
 _COMPARED = r"(?:(?<!no )longer|shorter|faster|slower|quicker|speed-?ups?)"
@@ -53,7 +53,7 @@ INTERVAL_BEHIND = tuple(
     for number, gap in ((PLAIN_NUMBER, _SEP), (r"\d+\.\d+", ","))
 )
 """Interval in brackets behind a ratio. With a comma it needs decimals, since integers would be sizes."""
-CELL_INTERVAL = re.compile(rf"\s*[\[(]?\s*{_SPAN}\s?x?\s*[\])]?\s*", re.I)
+CELL_INTERVAL = re.compile(rf"\s*+[\[(]?\s*+{_SPAN}\s?x?\s*+[\])]?\s*+", re.I)
 MOST = re.compile(
     r"\b(?:up to|as (?:much|high|fast) as|at best|peak(?:s|ing)? (?:at|of)|max(?:imum)?(?: of)?|best case)[\s:]*$",
     re.I,
@@ -123,7 +123,7 @@ LARGER = re.compile(r"tok|req|quer|user|image|sample|step|iter|it/", re.I)
 END = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+(?=[\"'(\[*_`~<>=-]*[A-Z0-9]|(?:cpp|cuda|triton|torch|hip|metal)_)")
 """End of a sentence. A kernel's id may begin the next one without a capital."""
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|approx|resp|cf|no|fig|max|min)\.$", re.I)
-CELL = re.compile(rf"\s*(?:about|approx\.?|up to|[~<>=≈≥≤*]+)?\s*{_N}(?P<percent>\s?%)?", re.I)
+CELL = re.compile(rf"\s*+(?:about|approx\.?|up to|[~<>=≈≥≤*]+)?\s*+{_N}(?P<percent>\s?%)?", re.I)
 FLOOR_COLUMN = re.compile(r"\bfloor\b", re.I)
 RATE_COLUMN = re.compile(
     r"(?:\b|(?<=\d))(?P<prefix>[kmgtp])?(?:i?b/s|flops?/s|(?<=[kmgtp])flops)\b|\b[a-z]+/s\b", re.I

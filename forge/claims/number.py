@@ -25,7 +25,7 @@ _TEX_TIMES = re.compile(r"(?:(?<=\d)\})?\s?\{?\\times\b\s?\}?")
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
 _THOUSANDS = re.compile(r"\d{1,3}(?:[,']\d{3})+(?:\.\d+)?(?:e[+-]?\d+)?")
 PLAIN_NUMBER = r"(?:\d{1,3}(?:[,']\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[+-]?\d+)?"
-NUMBER = rf"(?<![\w,])(?<!\w\.){PLAIN_NUMBER}"
+NUMBER = rf"(?<![\w,])(?<!\w\.)(?<!\d'){PLAIN_NUMBER}"
 """A number in figures that isn't the tail of a word or of another number."""
 WORD = (
     r"(?:(?:a |one )?(?:hundred|thousand|dozen)|(?:one|two) and a half|a couple of|"

@@ -22,7 +22,7 @@ NESTING_LIMIT = 60
 """Largest depth of nested blocks, more than a page needs. The parser drops what is deeper, so the page is refused."""
 LENGTH_LIMIT = 20_000
 """Largest number of characters in one passage; a longer one isn't prose."""
-_MARK = re.compile(r"<!--\s*(measured|not a claim)\s*:\s*(.*?)\s*-->", re.DOTALL)
+_MARK = re.compile(r"<!--\s*+(measured|not a claim)\s*+:(.*?)-->", re.DOTALL)
 _COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[[^>]*>", re.DOTALL)
 """A comment as browsers read it (WHATWG HTML, 13.2.5). `<!-->` and `<!--->` are whole comments, `--!>` closes one,
 and `>` closes what begins as CDATA."""
@@ -33,6 +33,8 @@ _JOINED = re.compile(
 """Tags that don't separate the text before them from the text behind them; all others do."""
 _SHOWN = ("alt", "title", "aria-label", "placeholder", "value")
 """Attributes whose text a reader sees or hears."""
+_READ_WHOLE = {"inline": "paragraph", "html_block": "html"}
+"""Types of tokens whose content is searched as one, and the words for them."""
 _DRAWN = ("mermaid", "math")
 """Languages of code blocks that are shown as pictures or formulas, so their text is always read."""
 
@@ -71,9 +73,10 @@ def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
     for token in blocks:
         if token.level >= NESTING_LIMIT - 2:
             raise UsageError(f"a block is nested {NESTING_LIMIT - 2} deep: expected a page of fewer levels")
-        if token.type == "inline" and len(token.content) > LENGTH_LIMIT:
+        if token.type in _READ_WHOLE and len(token.content) > LENGTH_LIMIT:
             line = token.map[0] + 1 if token.map else 1
-            raise UsageError(f"the paragraph at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
+            kind = _READ_WHOLE[token.type]
+            raise UsageError(f"the {kind} at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
 
 
 class _ProseReader:
@@ -139,7 +142,8 @@ class _ProseReader:
         )
 
     def _mark(self, content: str) -> None:
-        for word, said in _MARK.findall(content):
+        for word, named in _MARK.findall(content):
+            said = named.strip()
             if word == "measured" and said:
                 self._measured.append((self._heading, said))
             elif said:

@@ -7,7 +7,10 @@ import pytest
 
 from forge.authors.model.diagnosis import read_diagnosis
 from forge.authors.search.constants import constants_of
+from forge.claims.forms import CELL, CELL_INTERVAL
+from forge.claims.prose import passages
 from forge.contenders.versions import within
+from forge.errors import UsageError
 from forge.lab.log_excerpt import excerpt
 from forge.lab.parts.compose import CannotCompose, PartKernel, composed_kernel
 from forge.lab.parts.groups import require_parts
@@ -111,3 +114,15 @@ def test_a_hint_is_given_for_calls_of_any_depth(called: str) -> None:
 
 def test_a_name_of_many_digits_is_read_once() -> None:
     assert called_names(f"L{'0' * LONG}x()\nL{'2' * LONG}()\nConv2d()\n".encode())[-1] == "conv"
+
+
+@pytest.mark.parametrize("piece", ["<!-- measured: ", "<!--", "<![CDATA[", "<a "])
+def test_a_long_piece_of_html_is_refused_before_it_is_searched(piece: str) -> None:
+    with pytest.raises(UsageError, match="html at line 1 is too long"):
+        list(passages("<div>\n" + piece * (LONG // len(piece))))
+
+
+@pytest.mark.parametrize("cell", ["1 to 2" + " " * LONG + "!", " " * LONG + "!"])
+def test_a_cell_of_white_space_is_read_once(cell: str) -> None:
+    assert CELL_INTERVAL.fullmatch(cell) is None
+    assert (CELL.match(cell) is None) is cell.startswith(" ")
