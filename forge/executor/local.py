@@ -17,7 +17,6 @@ from forge.errors import EnvironmentUnfit
 from forge.executor import MayStop, ProfilerTool, Site
 from forge.executor.turns import lock_of, turn
 from forge.lab.calls.artifact import staged_files
-from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.contenders.present import PresentContender
 from forge.lab.device.health import require_health
 from forge.lab.device.room import lacks_memory, require_room
@@ -40,6 +39,7 @@ from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.lab.timing.roofline import cpu_ceilings, floor_ns
 from forge.lab.timing.screening import NO_CONTENDERS, SCREENED, ContenderScreening, screen, screened_for
 from forge.lab.timing.slope import SlopeSamples, measure
+from forge.lookup.tuned import CONFIGURATION_FILE
 from forge.platforms.capture import capture_environment
 from forge.sandbox.isolation_here import isolation
 from forge.sandbox.plans import PLAN_FILE

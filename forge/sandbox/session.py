@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -81,13 +81,11 @@ class Session:
         *,
         limits: Limits,
         threads: int,
-        clock: Callable[[], int] = time.perf_counter_ns,
     ) -> None:
         limits = stage.bounded(limits)
         self._stage = stage
         self._arena = arena
         self._threads = threads
-        self._clock = clock
         self._limits = limits
         self._stopping_s = 0.0
         self.undelayed_ns = 0
@@ -251,13 +249,13 @@ class Session:
             return Refused(reason, self._guest.log())
         waited_before_ns = waited_ns()
         self._guest.begin()
-        started_ns = self._clock()
+        started_ns = time.perf_counter_ns()
         self._guest.thaw()
         if not self._channel.send(command):
             return self._gone()
         untrusted = self._channel.await_reply(self._patience_s)
         taken_ns = self._guest.processor_ns()  # before the clock is read, so that no work falls between the two
-        elapsed_ns = self._clock() - started_ns
+        elapsed_ns = time.perf_counter_ns() - started_ns
         host_waited_ns = waited_ns() - waited_before_ns
         self._guest.rest()
         if untrusted is None:
@@ -279,10 +277,10 @@ class Session:
         Time in which the host or a thread of the guest waits for a processor doesn't count. A guest that didn't stop
         for that reason alone is left without a verdict.
         """
-        started_ns, waited_before_ns = self._clock(), waited_ns()
+        started_ns, waited_before_ns = time.perf_counter_ns(), waited_ns()
         stopped = self._guest.freeze()
         host_waited_ns = waited_ns() - waited_before_ns
-        took_s = (self._clock() - started_ns - host_waited_ns - self._guest.stop_waited_ns) / 1e9
+        took_s = (time.perf_counter_ns() - started_ns - host_waited_ns - self._guest.stop_waited_ns) / 1e9
         self._stopping_s += took_s if took_s > LONG_STOP_S else 0.0
         if stopped and self._stopping_s <= MOST_STOPPING_S:
             return None

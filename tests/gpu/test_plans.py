@@ -8,7 +8,6 @@ import pytest
 from forge.domain.plan import Argument, Copy, KernelLaunch, LaunchPlan, Memset, NoPlan, NoPlanKind, Place
 from forge.domain.verdict import Rejected
 from forge.lab.calls import artifact
-from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.examine import examine
@@ -17,6 +16,7 @@ from forge.lab.job import Job
 from forge.lab.launch_plan.capture import capture
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan, launched
+from forge.lookup.tuned import CONFIGURATION_FILE
 from forge.sandbox.build import Built
 from forge.sandbox.plans import Captured
 from tests.candidates import EXAMPLES, job_for, left_over_children

@@ -8,12 +8,12 @@ import pytest
 
 from forge.executor.local import LocalExecutor
 from forge.lab.calls.artifact import staged_files
-from forge.lab.calls.configurations import CONFIGURATION_FILE
 from forge.lab.finding import Failed, Passed
 from forge.lab.job import Job
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lookup.tuned import CONFIGURATION_FILE
 from forge.sandbox.reply import ArtifactFile
 from tests.gpu.place import gpu
 from tests.gpu.test_plans import AUTOTUNED, CUDA, HONEST, on_the_gpu, staged_for

@@ -18,6 +18,7 @@ from forge.domain.tensors import DTYPES, Chance, DType, TensorSpec
 from forge.lab.gates.scales import KINDS
 from forge.lab.inputs.draw import draw
 from forge.lab.judge import judge_kind
+from forge.lab.judge.lower_precision import coarse
 from forge.lab.judge.reference_call import outputs_of
 from forge.operations.operation import Expected, Function, Operation
 
@@ -34,8 +35,6 @@ NARROW_WIDTH = 1
 PUBLIC_ELEMENTS = 2**17
 """Number of elements of the public shape, at most; rows are left out to reach it. Chosen; every mutant is computed
 and judged at this size."""
-SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
-"""Number of significand bits of the next smaller format, by dtype: fp16's and TF32's, bf16's, fp8 e4m3's."""
 _SEED = 20260101
 """Seed of all draws, so that an admission is deterministic."""
 _SCALAR_CHANGE = 1000.0
@@ -175,12 +174,12 @@ def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) 
 def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
     """Yield answers in which one output is wrong and the others are right; then the operation's own mutants."""
     for position, spec in enumerate(operation.outputs):
-        coarse = spec.element_type(dtype) not in DTYPES
+        is_coarse = spec.element_type(dtype) not in DTYPES
         single = all(spec.at_most.get(axis) == 1 for axis in spec.axes)
         wrongs = {
             **_WRONG,
             **({} if single else _WRONG_IF_SEVERAL),
-            **(_WRONG_IF_COARSE if coarse else _WRONG_IF_FINE),
+            **(_WRONG_IF_COARSE if is_coarse else _WRONG_IF_FINE),
         }
         for name, wrong in wrongs.items():
             yield f"{spec.name}: {name}", _one_wrong(position, wrong)
@@ -253,18 +252,8 @@ def _times(tensor: torch.Tensor, factor: float) -> torch.Tensor:
 
 def _lower_precision(operation: Operation, question: _Question, dtype: DType) -> Outputs:
     """Return the reference's outputs for inputs with fewer significant bits, rounded to as many bits as well."""
-    bits = SIGNIFICANDS[dtype]
-    inputs = tuple(_rounded(tensor, bits) for tensor in question.inputs)
-    return tuple(_rounded(one, bits) for one in outputs_of(operation, operation.reference, inputs, question.scalars))
-
-
-def _rounded(tensor: torch.Tensor, bits: int) -> torch.Tensor:
-    import torch
-
-    if not tensor.is_floating_point() or tensor.dtype.itemsize == 1:
-        return tensor
-    significand, exponent = torch.frexp(tensor.double())
-    return torch.ldexp((significand * 2**bits).round() / 2**bits, exponent).to(tensor.dtype)
+    inputs = tuple(coarse(tensor, dtype) for tensor in question.inputs)
+    return tuple(coarse(one, dtype) for one in outputs_of(operation, operation.reference, inputs, question.scalars))
 
 
 def _variants(operation: Operation) -> Iterator[tuple[str, Answer]]:

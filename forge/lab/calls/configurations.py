@@ -11,11 +11,10 @@ from pydantic import Field
 
 from forge.domain.configuration import Configuration
 from forge.domain.digest import Value
+from forge.lookup.tuned import CONFIGURATION_FILE
 from forge.sandbox.log import harmless
 from forge.sandbox.reply import ArtifactFile
 
-CONFIGURATION_FILE = "configuration.json"
-"""Name of the file that holds the measured configurations beside a candidate's other built files."""
 MOST_BYTES = 2**16
 """Size of what a guest says, in bytes, at most. Chosen; the host parses all of it."""
 

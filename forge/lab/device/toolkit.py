@@ -9,6 +9,8 @@ from forge.errors import EnvironmentUnfit
 from forge.sandbox.runtime import runtime_binds
 
 _USUAL_PLACE = Path("/usr/local/cuda")
+PROGRAMS = str(_USUAL_PLACE / "bin")
+"""Folder in which the toolkit's programs usually are, if they aren't on the search path."""
 _HEADER = "include/cuda_runtime.h"
 _ARCH = re.compile(r"sm_(\d+)(\d)")
 _SPECIFIC_SINCE = 9

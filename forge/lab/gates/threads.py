@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.load import loaded, staged
+from forge.lab.calls.refusal import THRESHOLD
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.inputs.random_sizes import odd_size
 from forge.lab.inputs.seeded import Seeded
@@ -31,7 +32,6 @@ NO_THREAD = "Resource temporarily unavailable"
 MOST_FREE, MOST_ELEMENTS = 5, 2**18
 """Size of any other axis, and number of elements of an operand, at most, where few threads are asked. Chosen; seven
 numbers of threads are."""
-THRESHOLD = "1 x the bound, every element"
 
 
 def applies(job: Job) -> bool:

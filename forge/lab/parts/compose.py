@@ -10,9 +10,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from forge.domain.parsed_source import parse_source
-from forge.lab.parts.graph import Graph, written
+from forge.lab.parts.graph import Graph
 from forge.lab.parts.groups import Part
-from forge.lab.parts.program import body_of
+from forge.lab.parts.program import body_of, steps_of
 
 SOURCE = "CPP_SOURCE"
 """Name of the constant that holds the C++ text of all kernels."""
@@ -101,20 +101,13 @@ def _functions(parts: Sequence[Part], entries: Mapping[int, str]) -> str:
 
 
 def _composed(graph: Graph, parts: Sequence[Part], entries: Mapping[int, str]) -> str:
-    names = {node.name: f"g_{place}" for place, node in enumerate(graph.nodes)}
-    inputs = [node for node in graph.nodes if node.op == "input"]
-    lines = [f"    {names[node.name]} = inputs[{place}]" for place, node in enumerate(inputs)]
-    lines += [f"    {names[node.name]} = state[{node.origin!r}]" for node in graph.nodes if node.op == "state"]
-    for place, part in enumerate(parts):
-        given = [names[name] for name in part.inputs]
-        taken = ", ".join(names[name] for name in part.outputs)
-        if place in entries:
-            call = f"_as_tuple({entries[place]}({', '.join(f'{one}.contiguous()' for one in given)}))"
-        else:
-            call = f"_part_{place}({', '.join(given)})"
-        lines.append(f"    ({taken},) = {call}")
-    lines.append(f"    return {', '.join(written(one, names) for one in graph.outputs)}")
-    return "def _composed(inputs, state):\n" + "\n".join(lines) + "\n"
+    def call(place: int, given: list[str]) -> str:
+        if place not in entries:
+            return f"_part_{place}({', '.join(given)})"
+        return f"_as_tuple({entries[place]}({', '.join(f'{one}.contiguous()' for one in given)}))"
+
+    steps, returned = steps_of(graph, parts, call)
+    return f"def _composed(inputs, state):\n{steps}    return {returned}\n"
 
 
 def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:

@@ -3,7 +3,7 @@
 No reference is written by a model: each line is one operator of the graph, with the module's own sizes and constants.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from forge.domain.digest import Digest, digest_of
@@ -49,22 +49,31 @@ def reference_of(part: Part, tensors: dict[str, tuple[Tensor, ...]]) -> str:
 
 def composed(graph: Graph, parts: Sequence[Part]) -> Composed:
     """Return the program that runs the parts' functions one after the other."""
-    names = {node.name: f"g_{place}" for place, node in enumerate(graph.nodes)}
-    inputs = [node for node in graph.nodes if node.op == "input"]
-    state = [node for node in graph.nodes if node.op == "state"]
-    lines = [f"    {names[node.name]} = inputs[{place}]\n" for place, node in enumerate(inputs)]
-    lines += [f"    {names[node.name]} = state[{node.origin!r}]\n" for node in state]
     functions = []
     for place, part in enumerate(parts):
         parameters = ", ".join(f"in_{one}" for one in range(len(part.inputs)))
         functions.append(f"def part_{place}({parameters}):\n{body_of(part)}\n\n")
-        given = ", ".join(names[name] for name in part.inputs)
-        taken = ", ".join(names[name] for name in part.outputs)
-        lines.append(f"    ({taken},) = part_{place}({given})\n")
-    returned = ", ".join(written(one, names) for one in graph.outputs)
-    lines.append(f"    return ({returned},)\n")
-    source = "import torch\n\n\n" + "".join(functions) + "def composed(inputs, state):\n" + "".join(lines)
+    steps, returned = steps_of(graph, parts, lambda place, given: f"part_{place}({', '.join(given)})")
+    body = f"{steps}    return ({returned},)\n"
+    source = f"import torch\n\n\n{''.join(functions)}def composed(inputs, state):\n{body}"
+    state = [node for node in graph.nodes if node.op == "state"]
     return Composed(source, tuple(dict.fromkeys(node.origin for node in state)))
+
+
+def steps_of(graph: Graph, parts: Sequence[Part], call: Callable[[int, list[str]], str]) -> tuple[str, str]:
+    """Return the body of a function of `inputs` and `state` that runs all parts, and the names that it returns.
+
+    `call` returns the call of the part at a place with tensors of these names.
+    """
+    names = {node.name: f"g_{place}" for place, node in enumerate(graph.nodes)}
+    inputs = [node for node in graph.nodes if node.op == "input"]
+    lines = [f"{names[node.name]} = inputs[{place}]" for place, node in enumerate(inputs)]
+    lines += [f"{names[node.name]} = state[{node.origin!r}]" for node in graph.nodes if node.op == "state"]
+    for place, part in enumerate(parts):
+        taken = ", ".join(names[name] for name in part.outputs)
+        lines.append(f"({taken},) = {call(place, [names[name] for name in part.inputs])}")
+    returned = ", ".join(written(one, names) for one in graph.outputs)
+    return "".join(f"    {line}\n" for line in lines), returned
 
 
 def _drawn(tensor: Tensor) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from forge.domain.profile import CodeFacts
 from forge.errors import EnvironmentUnfit
+from forge.lab.device.toolkit import PROGRAMS
 
 _RESOURCES = re.compile(r"^ Function (\S+):\n\s+REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)", re.MULTILINE)
 _FUNCTION = re.compile(r"^[ \t]++Function : (\S+)$", re.MULTILINE)
@@ -24,13 +25,12 @@ _DEFAULT_BITS = 32
 """Number of bits of an operand whose instruction names no width."""
 _LIMIT_S = 60.0
 """Time limit of cuobjdump in seconds. Chosen; a longer limit delays the answer of a hung tool."""
-_PLACES = "/usr/local/cuda/bin"
 
 
 @cache
 def program() -> str:
     """Return the path of cuobjdump: on the search path, in the toolkit, or with Triton; raise EnvironmentUnfit."""
-    found = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=_PLACES) or _with_triton()
+    found = shutil.which("cuobjdump") or shutil.which("cuobjdump", path=PROGRAMS) or _with_triton()
     if found is None:
         raise EnvironmentUnfit(
             "cuobjdump isn't on the path: expected it to read machine code",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from forge.domain.profile import KernelProfile
 from forge.errors import EnvironmentUnfit
+from forge.lab.device.toolkit import PROGRAMS
 from forge.sandbox.launch import Bind
 
 STALL = re.compile(r"smsp__average_warps_issue_stalled_(\w+)_per_issue_active\.ratio")
@@ -52,7 +53,6 @@ SCALES |= {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3}
 LAUNCHES = 64
 """Number of launches that are profiled, at most. Chosen; the profiler replays each launch many times."""
 _HOMES = ("/opt/nvidia/nsight-compute",)
-_USUAL_PLACE = "/usr/local/cuda/bin"
 _FALLBACK = (
     "forge profile RUN --tool torch gives the time by kernel, --tool cuobjdump the machine code, without counters"
 )
@@ -62,7 +62,7 @@ _NO_NUMBER = frozenset({"", "n/a", "no data", "nan", "inf", "-nan"})
 @cache
 def _found() -> str | None:
     """Return the path of ncu. Some toolkits have only a script of that name that reports its absence."""
-    places = (shutil.which("ncu"), shutil.which("ncu", path=_USUAL_PLACE))
+    places = (shutil.which("ncu"), shutil.which("ncu", path=PROGRAMS))
     return next((place for place in places if place and "Command Line Profiler" in _version(place)), None)
 
 

@@ -20,8 +20,6 @@ from forge.operations.operation import Expectation, Expected, Operation
 if TYPE_CHECKING:
     import torch
 
-SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
-"""Number of significand bits of the next smaller format, by dtype: TF32's and fp16's, bf16's, fp8 e4m3's."""
 ONE_PRECISION_LOWER = "one precision lower"
 """Name of the wrong answer whose operands have fewer significant bits."""
 FIRST_ELEMENTS = 2**16
@@ -228,14 +226,3 @@ _WRONG: dict[str, Wrong] = {
     "the smallest row, column or channel left out": _smallest_slice_left_out,
     ONE_PRECISION_LOWER: _coarse,
 }
-
-
-def coarse(tensor: torch.Tensor, dtype: DType) -> torch.Tensor:
-    """Return floats rounded to the next smaller format's significand."""
-    import torch
-
-    if not tensor.is_floating_point():
-        return tensor
-    bits = SIGNIFICANDS[dtype]
-    significand, exponent = torch.frexp(tensor.double())
-    return torch.ldexp((significand * 2**bits).round() / 2**bits, exponent).to(tensor.dtype)

@@ -89,6 +89,10 @@ class Answers:
             self._here.close()
             raise
 
+    def change_contract(self, **changes: object) -> None:
+        """Replace fields of the contract by which the reference is asked."""
+        self.contract = self.contract.model_copy(update=changes)
+
     @property
     def failed(self) -> Refused | None:
         """Return why the reference couldn't be loaded, if it couldn't."""

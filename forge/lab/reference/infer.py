@@ -149,7 +149,9 @@ class _Inference:
         if self._answers.failed is not None:
             raise self._refused(f"it can't be loaded twice: {self._answers.failed.reason.message}")
         self._progress("its inputs")
-        self._update(arguments=arguments_of(self._question, self._answers, SEED, generator=generator))
+        self._answers.change_contract(
+            arguments=arguments_of(self._question, self._answers, SEED, generator=generator)
+        )
         self._progress("its answers")
         cases = [self._case(seed) for seed in range(SEEDS)]
         self._weights = cases[0][len(self._contract.tensors) :]
@@ -162,13 +164,13 @@ class _Inference:
         self._progress("its own error in fp64")
         shapes = Shapes(self._question, self._answers, self._weights, SEED, self._policy)
         varied = self._find_wide(cases[0], shapes)
-        self._update(results=self._errors(cases, rights))
+        self._answers.change_contract(results=self._errors(cases, rights))
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
         usual = self._usual_kinds() if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS
         kinds = (*usual, *self._end_kinds())
-        self._update(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
+        self._answers.change_contract(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
         self._progress("the ends of its ranges")
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
         admission = with_precision(admission, self._answers, self._question.source, SEED, self._policy)
@@ -179,9 +181,6 @@ class _Inference:
         self._require_same(cases[0], rights[0])
         others = tuple(one for one in held_out if one not in further)
         return Inferred(self._contract, self._question.source, admission, others, further)
-
-    def _update(self, **changes: object) -> None:
-        self._answers.contract = self._contract.model_copy(update=changes)
 
     def _draw(self, seed: int, kind: InputKind = "normal", batch: int | None = None) -> Tensors:
         shape = self._contract.shape if batch is None else {**self._contract.shape, BATCH: batch}
@@ -252,11 +251,11 @@ class _Inference:
         """
         found = self._answers.asked("module_fp64", case, self._contract.shape)
         ran_out = isinstance(found, Refused) and found.reason.code == "OUT_OF_MEMORY"
-        self._update(wide=not isinstance(found, Refused))
+        self._answers.change_contract(wide=not isinstance(found, Refused))
         if ran_out:
             shapes.vary()
             again = self._answers.asked("module_fp64", case, self._contract.shape)
-            self._update(wide=not isinstance(again, Refused))
+            self._answers.change_contract(wide=not isinstance(again, Refused))
         return ran_out
 
     def _errors(self, cases: list[Tensors], rights: list[Tensors]) -> tuple[Result, ...]:

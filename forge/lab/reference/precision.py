@@ -9,7 +9,8 @@ from __future__ import annotations
 from forge.domain.evidence import Admission
 from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
-from forge.lab.reference.admission import ONE_PRECISION_LOWER, coarse, right_answer
+from forge.lab.judge.lower_precision import coarse
+from forge.lab.reference.admission import ONE_PRECISION_LOWER, right_answer
 from forge.lab.reference.answers import Answers
 from forge.lab.reference.binding import bound
 from forge.lab.reference.drawing import Drawing

@@ -106,7 +106,7 @@ class Shapes:
 
     def _declare_batch(self, places: Sequence[Place]) -> None:
         size = next(one.sizes[places[0][1]] for one in self._contract.tensors if one.name == places[0][0])
-        self._update(batch=size)
+        self._answers.change_contract(batch=size)
         others = [{BATCH: other} for other in OTHER_BATCHES if other != size]
         if not self._found(BATCH, places, others):
             raise self._refused(f"it doesn't run at other sizes of the axis {BATCH!r}: {self._last_failure}")
@@ -115,7 +115,7 @@ class Shapes:
         size = next(one.sizes[said.place[1]] for one in self._contract.tensors if one.name == said.place[0])
         before = self._contract
         axis = Axis(name=name, size=size, low=said.low, high=said.high)
-        self._update(axes=(*(one for one in before.axes if one.name != name), axis))
+        self._answers.change_contract(axes=(*(one for one in before.axes if one.name != name), axis))
         if name in before.shape:
             if self._fails_at([{name: other} for other in _tried_sizes(axis)]) is None:
                 return
@@ -136,7 +136,7 @@ class Shapes:
         if any(_is_bound(one, dim) for one in frozen.tensors for dim in _dims(one, places)):
             return False
         size = frozen.shape.get(name, 0)
-        self._update(
+        self._answers.change_contract(
             arguments=tuple(
                 one if isinstance(one, Constant) else _with_axis(one, _dims(one, places), name)
                 for one in frozen.arguments
@@ -144,7 +144,7 @@ class Shapes:
             **({"varies": True} if name == BATCH else {}),
         )
         for results in _following(frozen.results, size, name):
-            self._update(results=results)
+            self._answers.change_contract(results=results)
             if self._fails_at(shapes) is None:
                 return True
         self._answers.contract = frozen
@@ -236,9 +236,6 @@ class Shapes:
         if contract.varies and BATCH not in declared:
             shape[BATCH] = rng.randint(2, min(MOST_BATCH, max(8, contract.batch)))
         return shape
-
-    def _update(self, **changes: object) -> None:
-        self._answers.contract = self._contract.model_copy(update=changes)
 
 
 def _tried_sizes(axis: Axis) -> tuple[int, ...]:

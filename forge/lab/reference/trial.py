@@ -15,7 +15,8 @@ from dataclasses import replace
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract, Local, Result
 from forge.domain.policy import Policy
-from forge.lab.reference.admission import AdmissionDraw, admit, coarse
+from forge.lab.judge.lower_precision import coarse
+from forge.lab.reference.admission import AdmissionDraw, admit
 from forge.lab.reference.allowed_error import ERROR_FACTOR, least_error
 from forge.lab.reference.answers import Answers, relative_error
 from forge.lab.reference.binding import bound, expectation, or_unfit, rounded_up

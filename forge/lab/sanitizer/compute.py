@@ -17,6 +17,7 @@ from forge.domain.verdict import Reason, ReasonCode
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
+from forge.lab.device.toolkit import PROGRAMS
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.job import Job
 from forge.lab.sanitizer.shapes import watched_shapes
@@ -41,15 +42,13 @@ _TOOL_OPTIONS: dict[str, tuple[str, ...]] = {"memcheck": ("--padding", str(2**16
 """Further options, by tool. The padding leaves space behind each allocation; otherwise an access past a full block
 would hit the next one unseen."""
 _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
-_USUAL_PLACE = "/usr/local/cuda/bin"
-"""Folder in which the tool usually is, if it isn't on the search path."""
 THRESHOLD = f"nothing found by {', '.join(TOOLS)}"
 
 
 @cache
 def program() -> str:
     """Return the path of the tool; raise EnvironmentUnfit."""
-    found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=_USUAL_PLACE)
+    found = shutil.which("compute-sanitizer") or shutil.which("compute-sanitizer", path=PROGRAMS)
     if found is None:
         raise EnvironmentUnfit(
             "compute-sanitizer isn't on the path: GPU candidates are run once under it",

@@ -18,7 +18,7 @@ from forge.lab.calls.trusted import trusted_program
 from forge.lab.finding import Failed
 from forge.lab.launch_plan.launcher import launchers_files
 from forge.lab.observed import Case
-from forge.lab.screen.prepare import Fit, failed_trial
+from forge.lab.screen.prepare import Fit, failed_trial, without_verdict
 from forge.lab.screen.race import Paired
 from forge.lab.timing.screening_windows import device_cases
 from forge.lab.timing.timed_guest import open_loaded
@@ -91,7 +91,7 @@ class DeviceClock:
         try:
             timed = self._kernel.time(self._functions[place], Window(rotation_offset=offset), self._cases)
         except EnvironmentUnfit as error:
-            return _without_verdict(error)
+            return without_verdict(error)
         if isinstance(timed, Failed):
             return failed_trial("time", timed)
         if timed[0].device_ns <= 0:
@@ -135,14 +135,14 @@ class DeviceClock:
         try:
             opened = open_loaded(self._stack, self._job, stage, functions)
         except EnvironmentUnfit as error:
-            return _without_verdict(error)
+            return without_verdict(error)
         return failed_trial("plan", opened) if isinstance(opened, Failed) else opened
 
     def _called(self, kernel: LoadedKernel, place: int, question: Case) -> FailedTrial | None:
         try:
             called = kernel.call([question], function=self._functions[place])
         except EnvironmentUnfit as error:
-            return _without_verdict(error)
+            return without_verdict(error)
         wrong = called if isinstance(called, Failed) else kernel.first_wrong(called)
         return None if wrong is None else failed_trial("plan", wrong)
 
@@ -168,7 +168,3 @@ class DeviceClock:
 def _plan(fit: Fit) -> Captured:
     assert fit.plan is not None, "a draft for a GPU is prepared with its plan"
     return fit.plan
-
-
-def _without_verdict(error: EnvironmentUnfit) -> FailedTrial:
-    return FailedTrial(stage="time", reason=Reason(code="INFRASTRUCTURE", message=error.message[:2000]))

@@ -12,12 +12,11 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from forge.domain.authoring import FailedTrial
-from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.observed import Case
-from forge.lab.screen.prepare import Fit, failed_trial, wrong_answer
+from forge.lab.screen.prepare import Fit, failed_trial, without_verdict, wrong_answer
 from forge.lab.screen.race import Paired
 from forge.lab.timing.cpu_processes import candidate_program
 from forge.lab.timing.release_plan import FEWEST_SETS, Planned, plan_chain
@@ -73,7 +72,7 @@ class HostClock:
             function = IDLE if place == EMPTY else 0
             answer = self.kernels[place].chain(self.cases, first=first, count=self.planned.asked, function=function)
         except EnvironmentUnfit as error:
-            return _without_verdict(error)
+            return without_verdict(error)
         return failed_trial("time", answer) if isinstance(answer, Failed) else self.kernels[place].undelayed_ns
 
 
@@ -126,9 +125,5 @@ def _opened(stack: ExitStack, fit: Fit, stage: Stage) -> LoadedKernel | FailedTr
             return failed_trial("load", opened)
         wrong = wrong_answer(opened)
     except EnvironmentUnfit as error:
-        return _without_verdict(error)
+        return without_verdict(error)
     return opened if wrong is None else failed_trial("check", wrong)
-
-
-def _without_verdict(error: EnvironmentUnfit) -> FailedTrial:
-    return FailedTrial(stage="time", reason=Reason(code="INFRASTRUCTURE", message=error.message[:2000]))

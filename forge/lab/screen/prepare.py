@@ -146,5 +146,10 @@ def failed_trial(stage: Stage, failed: Failed) -> FailedTrial:
     )
 
 
+def without_verdict(error: EnvironmentUnfit) -> FailedTrial:
+    """Return the machine's fault as a trial, which says nothing about its draft."""
+    return FailedTrial(stage="time", reason=Reason(code="INFRASTRUCTURE", message=error.message[:2000]))
+
+
 def _bad(message: str) -> FailedTrial:
     return FailedTrial(stage="sources", reason=Reason(code="BAD_SUBMISSION", message=message[:2000]))

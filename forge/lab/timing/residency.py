@@ -7,13 +7,12 @@ other half is for what writes them, and for a cache that keeps copies in several
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
+
+from forge.platforms.host_facts import CACHES
 
 SHARE = 0.5
 """Share of the last-level cache that the sets of a window may take together. Chosen; the rest is left to outputs and
 to a cache that isn't fully associative."""
-CACHES = Path("/sys/devices/system/cpu/cpu0/cache")
-"""Folder in which Linux describes a processor's caches (Documentation/ABI/testing/sysfs-devices-system-cpu)."""
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 """Number of bytes of each unit in which Linux gives a cache's size."""
 

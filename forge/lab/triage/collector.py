@@ -37,10 +37,9 @@ WHY: dict[FindingKind, str] = {
 
 
 class Collector:
-    """The findings in one file."""
+    """The findings in a candidate's kernel.py."""
 
-    def __init__(self, file: str, text: str) -> None:
-        self._file = file
+    def __init__(self, text: str) -> None:
         self._lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
         self._found: dict[FindingKind, list[SourceFinding]] = {}
         self._further: dict[FindingKind, int] = {}
@@ -86,7 +85,7 @@ class Collector:
         self._found[kind].append(
             SourceFinding(
                 kind=kind,
-                file=self._file,
+                file="kernel.py",
                 line=start[0],
                 column=start[1] + 1,
                 end_line=end[0],

@@ -61,7 +61,7 @@ class _Reader:
     def __init__(self, kernel: str, tree: ast.Module, nodes: list[ast.AST], language: Language) -> None:
         self.names = Names(nodes)
         self.assigned = assignments(tree)
-        self.found = Collector("kernel.py", kernel)
+        self.found = Collector(kernel)
         self.unnamed = False
         """Whether the source looks up an attribute or a name that can't be read from it."""
         self._language = language

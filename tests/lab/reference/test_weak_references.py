@@ -6,7 +6,8 @@ import torch
 from forge.domain.evidence import Admission
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
-from forge.lab.reference.admission import AdmissionDraw, admit, coarse
+from forge.lab.judge.lower_precision import coarse
+from forge.lab.reference.admission import AdmissionDraw, admit
 from forge.lab.reference.allowed_error import least_error
 from forge.lab.reference.answers import relative_error
 from forge.lab.reference.binding import expectation
