@@ -1,7 +1,5 @@
 """Phase 10: measured times, and the withdrawal of a measurement that turns out to be wrong."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from forge.domain.contender import ContenderStanding
@@ -17,7 +15,6 @@ from forge.events.fact import Fact
 class BaselineRecorded(Fact):
     """A baseline was timed, through the same path and in the same rounds as a candidate."""
 
-    TYPE: ClassVar[str] = "BaselineRecorded"
     run_id: str
     task_id: str
     kind: BaselineKind
@@ -29,7 +26,6 @@ class BaselineRecorded(Fact):
 class BenchmarkRecorded(Fact):
     """A verified candidate was timed against its baselines and met the promotion rule for each workload."""
 
-    TYPE: ClassVar[str] = "BenchmarkRecorded"
     run_id: str
     task_id: str
     candidate: Digest
@@ -55,7 +51,6 @@ class BenchmarkRecorded(Fact):
 class ShapeTimed(Fact):
     """A verified candidate was timed at a further shape of its task, after it met the promotion rule at the first."""
 
-    TYPE: ClassVar[str] = "ShapeTimed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -82,7 +77,6 @@ class ShapeTimed(Fact):
 class BenchmarkFailed(Fact):
     """A verified candidate was timed and didn't meet the promotion rule, or the measurement allows no verdict."""
 
-    TYPE: ClassVar[str] = "BenchmarkFailed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -108,7 +102,6 @@ class BenchmarkFailed(Fact):
 class BenchmarkErrored(Fact):
     """A benchmark failed because of the machine, not because of the candidate."""
 
-    TYPE: ClassVar[str] = "BenchmarkErrored"
     run_id: str
     task_id: str
     candidate: Digest
@@ -121,7 +114,6 @@ class BenchmarkErrored(Fact):
 class BenchmarkInvalidated(Fact):
     """A recorded benchmark was withdrawn and no longer counts."""
 
-    TYPE: ClassVar[str] = "BenchmarkInvalidated"
     candidate: Digest
     benchmark_seq: int
     why: str
@@ -131,7 +123,6 @@ class BenchmarkInvalidated(Fact):
 class ProfileCaptured(Fact):
     """A profiler measured a candidate."""
 
-    TYPE: ClassVar[str] = "ProfileCaptured"
     run_id: str
     candidate: Digest
     tool: str

@@ -1,6 +1,6 @@
 """Phase 5: submitted candidates, their claims, and the assessment of these claims."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -15,7 +15,6 @@ from forge.events.fact import Fact
 class CandidateSubmitted(Fact):
     """Five files were accepted and stored by content. Later events name the candidate by its digest."""
 
-    TYPE: ClassVar[str] = "CandidateSubmitted"
     run_id: str
     task_id: str
     candidate: Digest
@@ -35,7 +34,6 @@ class CandidateSubmitted(Fact):
 class CandidateDuplicated(Fact):
     """A candidate with the same bytes was judged for the same task before."""
 
-    TYPE: ClassVar[str] = "CandidateDuplicated"
     run_id: str
     task_id: str
     candidate: Digest
@@ -45,7 +43,6 @@ class CandidateDuplicated(Fact):
 class CandidateRejected(Fact):
     """A candidate was refused, at submission or on evidence."""
 
-    TYPE: ClassVar[str] = "CandidateRejected"
     run_id: str
     task_id: str
     candidate: Digest
@@ -71,7 +68,6 @@ class CandidateRejected(Fact):
 class ClaimRecorded(Fact):
     """An author, a person or another program made a claim about a candidate."""
 
-    TYPE: ClassVar[str] = "ClaimRecorded"
     run_id: str
     candidate: Digest
     claim_id: str
@@ -86,7 +82,6 @@ class ClaimRecorded(Fact):
 class ClaimAssessed(Fact):
     """A claim was compared with Forge's own measurement."""
 
-    TYPE: ClassVar[str] = "ClaimAssessed"
     run_id: str
     candidate: Digest
     claim_id: str

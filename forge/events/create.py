@@ -1,7 +1,5 @@
 """Phase 1: what is wanted."""
 
-from typing import ClassVar
-
 from forge.domain.evidence import Admission
 from forge.domain.task import Task
 from forge.events.fact import Fact
@@ -10,7 +8,6 @@ from forge.events.fact import Fact
 class TaskCreated(Fact):
     """A task was frozen."""
 
-    TYPE: ClassVar[str] = "TaskCreated"
     task_id: str
     task: Task
     admission: Admission | None = None

@@ -1,6 +1,6 @@
 """Doubts about a kernel, from programs that run it."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -13,7 +13,6 @@ from forge.events.fact import Fact
 class KernelDoubted(Fact):
     """A program that adopted a kernel reported a wrong answer. It was handed in, so it decides nothing."""
 
-    TYPE: ClassVar[str] = "KernelDoubted"
     kernel_id: str
     family: str
     shape: Shape

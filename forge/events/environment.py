@@ -1,7 +1,5 @@
 """The machines on which evidence was gathered."""
 
-from typing import ClassVar
-
 from forge.domain.device import Ceilings
 from forge.domain.digest import Digest
 from forge.domain.environment import Environment
@@ -11,7 +9,6 @@ from forge.events.fact import Fact
 class EnvironmentCaptured(Fact):
     """A machine was described. Later events name it by `env_sha256`."""
 
-    TYPE: ClassVar[str] = "EnvironmentCaptured"
     environment: Environment
     env_sha256: Digest
     perf_key: Digest
@@ -21,7 +18,6 @@ class EnvironmentCaptured(Fact):
 class DeviceCalibrated(Fact):
     """A processor's ceilings were measured. Floors of times on that machine are computed from the newest ones."""
 
-    TYPE: ClassVar[str] = "DeviceCalibrated"
     env_sha256: Digest
     perf_key: Digest
     ceilings: Ceilings

@@ -1,6 +1,6 @@
 """Estimates: a few samples that tell an author whether a benchmark is worth its minutes. They are never evidence."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -27,7 +27,6 @@ class SpeedupEstimated(Fact):
     No decision reads this event. Only a benchmark is evidence of a speedup.
     """
 
-    TYPE: ClassVar[str] = "SpeedupEstimated"
     task_id: str
     candidate: Digest
     against: Annotated[tuple[AgainstBaseline, ...], Field(min_length=1)]

@@ -1,7 +1,5 @@
 """Experiments that ended, and the lessons that were drawn from them."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from forge.domain.axes import Ended
@@ -13,7 +11,6 @@ from forge.events.fact import Fact
 class ExperimentClosed(Fact):
     """A candidate was judged, and its change was compared with its parent, the incumbent or a baseline."""
 
-    TYPE: ClassVar[str] = "ExperimentClosed"
     run_id: str
     task_id: str
     candidate: Digest
@@ -30,7 +27,6 @@ class ExperimentClosed(Fact):
 class LessonProposed(Fact):
     """A person or an agent proposed a lesson for a playbook, drawn from closed experiments."""
 
-    TYPE: ClassVar[str] = "LessonProposed"
     lesson_id: str
     op: str
     playbook: str
@@ -46,7 +42,6 @@ class LessonProposed(Fact):
 class LessonAccepted(Fact):
     """A person accepted a lesson into its playbook."""
 
-    TYPE: ClassVar[str] = "LessonAccepted"
     lesson_id: str
     by: str
     playbook: str

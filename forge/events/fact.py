@@ -7,9 +7,14 @@ from forge.events.kinds import KINDS
 
 
 class Fact(Value):
-    """Base of all events. `TYPE` never changes; it is a column and not part of the payload."""
+    """Base of all events. The class's name is the type's: it never changes, and is a column beside the payload."""
 
     TYPE: ClassVar[str]
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: object) -> None:
+        """Name the type."""
+        cls.TYPE = cls.__name__
 
     def stream(self) -> str:
         """Return the stream that this event is appended to: `<category>:<id>`."""

@@ -1,6 +1,6 @@
 """The ledger's own events."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -11,7 +11,6 @@ from forge.events.fact import Fact
 class LedgerOpened(Fact):
     """A new ledger was opened. This is its first event."""
 
-    TYPE: ClassVar[str] = "LedgerOpened"
     ledger_id: str
     origin: str
     """Name of the ledger, for people. It holds a host name only if the user gives one."""
@@ -24,7 +23,6 @@ class LedgerOpened(Fact):
 class CheckpointPublished(Fact):
     """The ledger's size and root were signed and published."""
 
-    TYPE: ClassVar[str] = "CheckpointPublished"
     ledger_id: str
     size: int = Field(ge=1)
     """Number of events that it covers: all before this one."""
@@ -41,7 +39,6 @@ class LedgerKeyAdopted(Fact):
     be told.
     """
 
-    TYPE: ClassVar[str] = "LedgerKeyAdopted"
     ledger_id: str
     public_key: str
     """Ed25519, base64."""
@@ -50,7 +47,6 @@ class LedgerKeyAdopted(Fact):
 class LedgerKeyRotated(Fact):
     """The key that signs this ledger's checkpoints names its successor."""
 
-    TYPE: ClassVar[str] = "LedgerKeyRotated"
     ledger_id: str
     public_key: str
     """Public key of the successor: Ed25519, base64."""
@@ -65,7 +61,6 @@ class LedgerRestored(Fact):
     here, so their hashes differ from this position on.
     """
 
-    TYPE: ClassVar[str] = "LedgerRestored"
     ledger_id: str
     from_size: int = Field(ge=1)
     """Number of events in the backup: all before this one."""
@@ -81,7 +76,6 @@ class LedgerRestored(Fact):
 class LedgerImported(Fact):
     """Another ledger's events were imported as evidence, unchanged, beside this ledger's own."""
 
-    TYPE: ClassVar[str] = "LedgerImported"
     ledger_id: str
     """Id of this ledger."""
     foreign_ledger_id: str

@@ -1,6 +1,6 @@
 """Measurements of whole models, with and without adopted kernels."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -14,7 +14,6 @@ from forge.events.fact import Fact
 class ModelMeasured(Fact):
     """A model was run with its own functions and with adopted kernels, side by side, gain or not."""
 
-    TYPE: ClassVar[str] = "ModelMeasured"
     model: Name
     """Name of the model's file, without its ending."""
     model_sha256: Digest

@@ -1,6 +1,6 @@
 """Whole modules: which way they are solved, and what was put together from kernels of their parts."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -29,7 +29,6 @@ class ModulePart(Value):
 class ModuleRouted(Fact):
     """A module was looked at before any kernel was written, and a way to solve it was chosen."""
 
-    TYPE: ClassVar[str] = "ModuleRouted"
     task_id: str
     route: Route
     reason: Literal["few_parts", "several_parts", "not_exported", "parts_differ", "fallback", "remembered"]
@@ -45,7 +44,6 @@ class ModuleRouted(Fact):
 class ModuleComposed(Fact):
     """Kernels of parts were put together into one candidate for the whole module."""
 
-    TYPE: ClassVar[str] = "ModuleComposed"
     task_id: str
     run_id: str
     """Run in which the candidate is judged."""

@@ -1,7 +1,5 @@
 """What an operation is, as a program needs it that calls promoted kernels in place of its own."""
 
-from typing import ClassVar
-
 from forge.domain.digest import Digest
 from forge.domain.task import Name
 from forge.events.fact import Fact
@@ -13,7 +11,6 @@ class OperationDescribed(Fact):
     The newest one of an operation counts. The registry publishes both files under `ops/`.
     """
 
-    TYPE: ClassVar[str] = "OperationDescribed"
     op: Name
     description_sha256: Digest
     """Digest of the description: operands, scalars, outputs, what is written in place."""

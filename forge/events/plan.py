@@ -1,6 +1,6 @@
 """Phase 2: the skills that the author gets, and why."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -101,7 +101,6 @@ class Triage(Value):
 class PlanAccepted(Fact):
     """The skills for a task were chosen."""
 
-    TYPE: ClassVar[str] = "PlanAccepted"
     task_id: str
     run_id: str
     skills: tuple[ChosenSkill, ...] = Field(min_length=1)

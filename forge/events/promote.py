@@ -1,6 +1,6 @@
 """Phase 11: promotions, denials, and the later end of a promotion."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from pydantic import Field
 
@@ -22,7 +22,6 @@ wish."""
 class KernelPromoted(Fact):
     """A candidate became the next version of its family. A registry entry shows only what is stored or named here."""
 
-    TYPE: ClassVar[str] = "KernelPromoted"
     run_id: str
     kernel_id: str
     family: str
@@ -56,7 +55,6 @@ class KernelPromoted(Fact):
 class PromotionDenied(Fact):
     """The recorded evidence doesn't support a promotion."""
 
-    TYPE: ClassVar[str] = "PromotionDenied"
     run_id: str
     family: str
     task_id: str
@@ -69,7 +67,6 @@ class PromotionDenied(Fact):
 class KernelDeprecated(Fact):
     """A kernel version is still correct, but another one should be used."""
 
-    TYPE: ClassVar[str] = "KernelDeprecated"
     kernel_id: str
     family: str
     reason: str
@@ -79,7 +76,6 @@ class KernelDeprecated(Fact):
 class KernelRevoked(Fact):
     """A kernel version must not be used."""
 
-    TYPE: ClassVar[str] = "KernelRevoked"
     kernel_id: str
     family: str
     reason: str
@@ -90,7 +86,6 @@ class KernelRevoked(Fact):
 class ReplicationRecorded(Fact):
     """A promoted kernel was measured again by another process, at least an hour later or on another machine."""
 
-    TYPE: ClassVar[str] = "ReplicationRecorded"
     kernel_id: str
     family: str
     candidate: Digest

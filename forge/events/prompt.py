@@ -1,7 +1,5 @@
 """Phase 3: the rendered brief."""
 
-from typing import ClassVar
-
 from forge.domain.digest import Digest
 from forge.events.fact import Fact
 
@@ -9,7 +7,6 @@ from forge.events.fact import Fact
 class PromptRendered(Fact):
     """A brief was rendered for a run."""
 
-    TYPE: ClassVar[str] = "PromptRendered"
     task_id: str
     run_id: str
     template: str

@@ -1,7 +1,5 @@
 """Runs: one candidate's way through the phases, with a directory of its files."""
 
-from typing import ClassVar
-
 from forge.domain.digest import Digest
 from forge.events.fact import Fact
 
@@ -9,7 +7,6 @@ from forge.events.fact import Fact
 class RunStarted(Fact):
     """A run directory was opened for a task."""
 
-    TYPE: ClassVar[str] = "RunStarted"
     run_id: str
     task_id: str
     command: str
@@ -19,7 +16,6 @@ class RunStarted(Fact):
 class RunSealed(Fact):
     """The run ended. Its directory is read-only, and a manifest lists the digest of every file in it."""
 
-    TYPE: ClassVar[str] = "RunSealed"
     run_id: str
     outcome: str
     """Outcome: promoted, denied, rejected or failed."""
@@ -29,6 +25,5 @@ class RunSealed(Fact):
 class RunAborted(Fact):
     """The run was closed without an outcome."""
 
-    TYPE: ClassVar[str] = "RunAborted"
     run_id: str
     reason: str

@@ -1,6 +1,6 @@
 """Screening: trials of an author's drafts. They rank drafts and are never evidence."""
 
-from typing import Annotated, ClassVar
+from typing import Annotated
 
 from pydantic import Field
 
@@ -15,7 +15,6 @@ class TrialsScreened(Fact):
     No decision reads this event. A draft becomes evidence only as a candidate that goes through every phase.
     """
 
-    TYPE: ClassVar[str] = "TrialsScreened"
     session_id: str
     task_id: str
     step: Annotated[int, Field(ge=0)]

@@ -1,6 +1,6 @@
 """Sessions: a program proposes candidates round by round, within a budget and under rules that end it."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -19,7 +19,6 @@ Purpose = Literal["model", "screening", "candidate"]
 class SessionOpened(Fact):
     """A person let an author work on a task, within a budget."""
 
-    TYPE: ClassVar[str] = "SessionOpened"
     session_id: str
     task_id: str
     author: str
@@ -44,7 +43,6 @@ class SessionOpened(Fact):
 class SessionClosed(Fact):
     """The session ended. Nothing more is asked, and no more candidates are taken in."""
 
-    TYPE: ClassVar[str] = "SessionClosed"
     session_id: str
     reason: SessionEnd
     detail: str
@@ -54,7 +52,6 @@ class SessionClosed(Fact):
 class StepProposed(Fact):
     """The author asked for a step, which begins a round. It is an author's text, and decides nothing."""
 
-    TYPE: ClassVar[str] = "StepProposed"
     session_id: str
     round: Number
     kind: StepKind
@@ -67,7 +64,6 @@ class StepProposed(Fact):
 class StepAnswered(Fact):
     """One request of a step was carried out; the answer is what the author learns from it."""
 
-    TYPE: ClassVar[str] = "StepAnswered"
     session_id: str
     round: Number
     request: Number
@@ -84,7 +80,6 @@ class StepAnswered(Fact):
 class RoundClosed(Fact):
     """Everything that a step asked for was answered or refused."""
 
-    TYPE: ClassVar[str] = "RoundClosed"
     session_id: str
     round: Number
     reason: RoundEnd
@@ -95,7 +90,6 @@ class RoundClosed(Fact):
 class ModelRequested(Fact):
     """A language model is about to be asked. It is recorded before anything is sent, with its reservation."""
 
-    TYPE: ClassVar[str] = "ModelRequested"
     session_id: str
     round: Number
     request: Number
@@ -108,7 +102,6 @@ class ModelRequested(Fact):
 class ModelResponded(Fact):
     """A language model answered."""
 
-    TYPE: ClassVar[str] = "ModelResponded"
     session_id: str
     round: Number
     request: Number
@@ -120,7 +113,6 @@ class ModelResponded(Fact):
 class ModelFailed(Fact):
     """A request reached no answer that can be used, and it is known why."""
 
-    TYPE: ClassVar[str] = "ModelFailed"
     session_id: str
     round: Number
     request: Number
@@ -131,7 +123,6 @@ class ModelFailed(Fact):
 class ModelLost(Fact):
     """The process ended after a request was recorded, so that it isn't known whether it was sent and paid for."""
 
-    TYPE: ClassVar[str] = "ModelLost"
     session_id: str
     round: Number
     request: Number
@@ -140,7 +131,6 @@ class ModelLost(Fact):
 class BudgetGranted(Fact):
     """A person gave a session more."""
 
-    TYPE: ClassVar[str] = "BudgetGranted"
     session_id: str
     more: Amounts
     reason: str
@@ -149,7 +139,6 @@ class BudgetGranted(Fact):
 class BudgetReserved(Fact):
     """The worst case of a request was set aside, before the request was made."""
 
-    TYPE: ClassVar[str] = "BudgetReserved"
     session_id: str
     round: Number
     request: Number
@@ -165,7 +154,6 @@ class BudgetReserved(Fact):
 class BudgetSettled(Fact):
     """A request used this; the rest of its reservation is free again."""
 
-    TYPE: ClassVar[str] = "BudgetSettled"
     session_id: str
     round: Number
     request: Number
@@ -178,7 +166,6 @@ class BudgetSettled(Fact):
 class BudgetRefused(Fact):
     """There was less left than a request's worst case, so it wasn't made."""
 
-    TYPE: ClassVar[str] = "BudgetRefused"
     session_id: str
     round: Number
     purpose: Purpose
@@ -190,7 +177,6 @@ class BudgetRefused(Fact):
 class WishRefused(Fact):
     """An author or a process asked for what isn't its to decide, and nothing was changed."""
 
-    TYPE: ClassVar[str] = "WishRefused"
     session_id: str
     round: Number | None
     """Round whose step was the wish. None: it came from outside the loop."""

@@ -1,6 +1,6 @@
 """Tokens: a person lets a program ask this workspace over HTTP or MCP, and takes that back."""
 
-from typing import ClassVar, Literal
+from typing import Literal
 
 from forge.domain.digest import Digest
 from forge.events.fact import Fact
@@ -12,7 +12,6 @@ Scope = Literal["author", "operator"]
 class TokenGranted(Fact):
     """A person made a token. The token itself is shown once, to that person, and stored nowhere."""
 
-    TYPE: ClassVar[str] = "TokenGranted"
     name: str
     """Name of the holder: an author's events have the actor `agent:<name>`, an operator's `cli:<name>`."""
     scope: Scope
@@ -25,7 +24,6 @@ class TokenGranted(Fact):
 class TokenRevoked(Fact):
     """A person took a token back. It is refused from then on."""
 
-    TYPE: ClassVar[str] = "TokenRevoked"
     name: str
     token_sha256: Digest
     """Digest of the token."""

@@ -1,7 +1,5 @@
 """Phases 6 to 9: the results of the gates."""
 
-from typing import ClassVar
-
 from pydantic import Field
 
 from forge.domain.budget import Count
@@ -15,7 +13,6 @@ from forge.events.fact import Fact
 class CandidateVerified(Fact):
     """Every gate passed."""
 
-    TYPE: ClassVar[str] = "CandidateVerified"
     run_id: str
     task_id: str
     candidate: Digest
@@ -48,7 +45,6 @@ class CandidateVerified(Fact):
 class VerificationErrored(Fact):
     """A verification failed because of the machine, not because of the candidate."""
 
-    TYPE: ClassVar[str] = "VerificationErrored"
     run_id: str
     task_id: str
     candidate: Digest

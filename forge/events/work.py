@@ -1,6 +1,6 @@
 """Work on request: an author asks that a run's phases be run, and any worker may do so."""
 
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Literal
 
 from pydantic import StringConstraints
 
@@ -24,7 +24,6 @@ class WorkRequested(Fact):
     benchmark without a decision ends it, and another attempt needs another request.
     """
 
-    TYPE: ClassVar[str] = "WorkRequested"
     run_id: str
     candidate: str
     until: LastPhase
@@ -33,7 +32,6 @@ class WorkRequested(Fact):
 class WorkWithdrawn(Fact):
     """The request for a run's work no longer stands. What a worker has begun, it finishes."""
 
-    TYPE: ClassVar[str] = "WorkWithdrawn"
     run_id: str
     reason: str
 
@@ -41,7 +39,6 @@ class WorkWithdrawn(Fact):
 class WorkRefused(Fact):
     """A person or a program asked for work that can't be done as it was asked for; nothing else was recorded."""
 
-    TYPE: ClassVar[str] = "WorkRefused"
     asked: Asked
     subject: Annotated[str, StringConstraints(max_length=200)]
     """Run, device, author or caller that was named; characters that can't be printed are replaced."""

@@ -65,6 +65,8 @@ def prepare(batch: Batch, *, opening: bool = False) -> PreparedBatch:
     if batch.idempotency_key is not None:
         _require_text("idempotency_key", batch.idempotency_key)
     for event in batch.events:
+        if EVENT_TYPES.get(event.TYPE) is not type(event):
+            raise IntegrityError(f"{type(event).__name__} isn't a registered event: add it to forge.events.every")
         require_allowed(batch.actor, event)
         if event.TYPE == LedgerOpened.TYPE and not opening:
             raise IntegrityError("LedgerOpened stands only at the start of a ledger: expected another event")
@@ -91,8 +93,6 @@ def _prepare_event(event: Event) -> PreparedEvent:
 
 def _serialise(event: Event) -> bytes:
     """Return canonical bytes that were read back as the same event; a NaN that passed validation isn't read back."""
-    if EVENT_TYPES.get(event.TYPE) is not type(event):
-        raise IntegrityError(f"{type(event).__name__} isn't a registered event: add it to forge.events.every")
     try:
         payload = canonical(event)
     except (orjson.JSONEncodeError, PydanticSerializationError) as error:
