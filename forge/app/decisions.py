@@ -11,6 +11,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import get_args
 
+from forge.app.given_reason import require_reason
 from forge.app.known_kernel import require_kernel
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
@@ -58,7 +59,7 @@ def revoke(
     dry_run: bool = False,
 ) -> Data:
     """Revoke a kernel for good, or only ask whether that is possible; raise AlreadyDecided if it was revoked."""
-    _require_reason(reason)
+    require_reason(reason, longest=REASON_LIMIT)
     known: dict[str, Severity] = {name: name for name in get_args(Severity)}
     if severity not in known:
         raise UnknownName("severity", severity, list(known))
@@ -81,7 +82,7 @@ def deprecate(
     workspace: Workspace, kernel_id: str, *, reason: str, superseded_by: str | None, dry_run: bool = False
 ) -> Data:
     """Deprecate a kernel, or only ask whether that is possible; raise AlreadyDecided if that adds nothing."""
-    _require_reason(reason)
+    require_reason(reason, longest=REASON_LIMIT)
     row, version = _kernel(workspace, kernel_id)
     _require_not_revoked(row, kernel_id)
     event = KernelDeprecated(
@@ -103,7 +104,7 @@ def deprecate(
 
 def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str, dry_run: bool = False) -> Data:
     """Withdraw a recorded benchmark, unless it is a dry run, and return the kernels that rest on it."""
-    _require_reason(reason)
+    require_reason(reason, longest=REASON_LIMIT)
     event = _benchmark(workspace, benchmark_seq)
     stream = event.stream()
     version = workspace.ledger.stream_version(stream)
@@ -190,11 +191,6 @@ def _not_published(workspace: Workspace, event: Event, seq: int, error: ForgeErr
         f"{lookups}; free space or restore access, then run: {REBUILD_COMMAND}",
         hint=REBUILD_COMMAND,
     )
-
-
-def _require_reason(reason: str) -> None:
-    if not (reason.strip() and len(reason) <= REASON_LIMIT and reason.isprintable()):
-        raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
 
 
 def _require_not_revoked(row: Data, kernel_id: str) -> None:

@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from forge.app.decisions import REASON_LIMIT
+from forge.app.given_reason import require_reason
 from forge.app.known_kernel import require_kernel
 from forge.app.open_doubts import open_doubts
 from forge.app.plain_events import OfWorkspace
@@ -20,8 +22,6 @@ from forge.events import HumanDecided, KernelDoubted, KernelPromoted, Recorded
 Data = dict[str, object]
 REPORT_BYTES = 1 << 20
 """Largest report, in bytes. One of 64 operands has less than 20,000."""
-REASON_CHARACTERS = 1000
-"""Longest reason that a person gives to dismiss a doubt, in characters. The same as for the reason of a decision."""
 
 
 class DoubtReport(BaseModel):
@@ -73,8 +73,7 @@ def record_doubt(workspace: Workspace, path: Path) -> Data:
 
 def keep(workspace: Workspace, kernel_id: str, *, reason: str) -> Data:
     """Record a person's word that a kernel stays although it was doubted; raise UsageError if no doubt is open."""
-    if not (reason.strip() and len(reason) <= REASON_CHARACTERS and reason.isprintable()):
-        raise UsageError(f"bad reason {reason[:100]!r}: expected 1 to {REASON_CHARACTERS} printable characters")
+    require_reason(reason, longest=REASON_LIMIT)
     _promotion(workspace, kernel_id)
     if not any(one.event["kernel_id"] == kernel_id for one in open_doubts(OfWorkspace(workspace))):
         raise UsageError(f"no open doubt about {kernel_id!r}: expected a kernel of forge audit doubts")

@@ -110,7 +110,7 @@ class Publication:
                 cursor = read_cursor(connection)
         except sqlite3.DatabaseError:
             return False
-        return cursor is not None and cursor.seq == self.ledger.head.seq and cursor.stands_in(self._source())
+        return cursor is not None and cursor.seq == self.ledger.head.seq and cursor.head.stands_in(self._source())
 
     def _note(self, head: Position, sha256: str) -> str | None:
         """Return the signed note for a pointer; without the key, the existing note if it still fits."""

@@ -1,11 +1,12 @@
 """Says in which state a run is and what comes next, and ends runs."""
 
 from forge.app.experiment import close_experiment
+from forge.app.given_reason import require_reason
 from forge.app.run_summary import next_of
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
 from forge.domain.verdict import UNDECIDED
-from forge.errors import PhaseOutOfOrder, UsageError
+from forge.errors import PhaseOutOfOrder
 from forge.events import BenchmarkFailed, RunAborted
 from forge.pipeline import claims
 from forge.projections.runs import RunState
@@ -15,8 +16,6 @@ GATE = "system:gate"
 
 ENDS = frozenset({"promoted", "denied", "rejected", "failed"})
 """Outcomes with which a run is sealed."""
-REASON_LIMIT = 500
-"""Longest reason for closing a run, in characters. Chosen; the ledger keeps it for ever."""
 
 
 def require_state(run: RunState, state: str, *, phase: str) -> None:
@@ -79,7 +78,6 @@ def abort(workspace: Workspace, run: RunState, reason: str) -> None:
         return
     if run.sealed or run.state == "aborted":
         raise PhaseOutOfOrder(f"run {run.run_id!r} is closed already ({run.state})", hint="forge run list")
-    if not (1 <= len(reason) <= REASON_LIMIT and reason.isprintable()):
-        raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
+    require_reason(reason)
     event = RunAborted(run_id=run.run_id, reason=reason)
     workspace.append((event,), run_id=run.run_id, key=f"abort:{run.run_id}")

@@ -3,11 +3,12 @@
 The ledger is the queue: open work is a fold of it, and a worker takes a run by a lock that its death releases.
 """
 
+from forge.app.given_reason import require_reason
 from forge.app.refusals import recording_refusal
-from forge.app.runs import REASON_LIMIT, finish_phase, require_state, task_of, what_comes_next
+from forge.app.runs import finish_phase, require_state, task_of, what_comes_next
 from forge.app.workspace import Workspace
 from forge.domain.another_run import IN_ANOTHER_RUN
-from forge.errors import ActorForbidden, PhaseOutOfOrder, UsageError
+from forge.errors import ActorForbidden, PhaseOutOfOrder
 from forge.events import Recorded, WorkRequested, WorkWithdrawn
 from forge.events.work import LastPhase
 from forge.ledger.actor_classes import actor_class
@@ -58,8 +59,7 @@ def withdraw_work(workspace: Workspace, run: RunState, reason: str) -> None:
         raise ActorForbidden(
             f"{workspace.actor!r} may not withdraw a request of {run.request.actor!r}: an agent withdraws its own"
         )
-    if not (1 <= len(reason) <= REASON_LIMIT and reason.isprintable()):
-        raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
+    require_reason(reason)
     event = WorkWithdrawn(run_id=run.run_id, reason=reason)
     workspace.append((event,), run_id=run.run_id, key=f"withdraw:{run.run_id}:{run.request.seq}")
 

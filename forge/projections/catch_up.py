@@ -67,10 +67,6 @@ class Cursor:
         """Return the position up to which everything is folded."""
         return Position(self.ledger_id, self.seq, self.event_hash)
 
-    def stands_in(self, source: Source) -> bool:
-        """Return whether the ledger is the one that was folded, or its continuation."""
-        return self.ledger_id == source.ledger_id and self.event_hash == source.hash_at(self.seq)
-
 
 def read_cursor(connection: sqlite3.Connection) -> Cursor | None:
     """Return the tables' cursor; None if another version wrote them, or there is none."""
@@ -110,7 +106,7 @@ def _followed(path: Path, source: Source) -> Cursor | None:
     try:
         with closing(connect(path)) as connection:
             cursor = read_cursor(connection)
-            if cursor is None or not cursor.stands_in(source):
+            if cursor is None or not cursor.head.stands_in(source):
                 return None
             head = source.head
             if cursor.seq == head.seq:

@@ -57,6 +57,10 @@ class Position:
         """Return the `ledger` object of every published file."""
         return {"ledger_id": self.ledger_id, "seq": self.seq, "event_hash": self.event_hash}
 
+    def stands_in(self, source: Source) -> bool:
+        """Return whether the ledger is the one of this point, or its continuation."""
+        return self.ledger_id == source.ledger_id and self.event_hash == source.hash_at(self.seq)
+
 
 def holds(recorded: Recorded[Fact] | None, kind: type[F]) -> TypeGuard[Recorded[F]]:
     """Return whether `recorded` is an event of type `kind`."""

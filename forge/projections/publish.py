@@ -83,7 +83,7 @@ def publish(directory: Path, read: Callable[[], Source], stored: StoredFiles = N
             pointer = snapshot.with_note(snapshot.pointer_to(shown.sha256, cursor.head), stored.sign)
             put(directory, {**stored.others(cursor), POINTER: pointer})
         else:
-            since = shown.position.seq if shown and _is_earlier(shown, source) else 0
+            since = shown.position.seq if shown and shown.position.stands_in(source) else 0
             with closing(connect(directory / FILE, read_only=True)) as connection:
                 put(directory, _rendered(connection, source, cursor, stored, since=since))
         return cursor
@@ -147,15 +147,9 @@ def read_pointer(directory: Path) -> PublishedPointer | None:
         return None
 
 
-def _is_earlier(shown: PublishedPointer, source: Source) -> bool:
-    """Return whether the published state was derived from an earlier state of this ledger."""
-    at = shown.position
-    return at.ledger_id == source.ledger_id and at.event_hash == source.hash_at(at.seq)
-
-
 def _stands(directory: Path, shown: PublishedPointer, cursor: Cursor, source: Source) -> bool:
     """Return whether every document exists and is unchanged."""
-    if shown.position.seq < cursor.registry_seq or not _is_earlier(shown, source):
+    if shown.position.seq < cursor.registry_seq or not shown.position.stands_in(source):
         return False
     names = (shown.snapshot, documents.FILE, versions.FILE, leaderboard.FILE)
     return all((directory / name).is_file() for name in names)

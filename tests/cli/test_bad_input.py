@@ -185,7 +185,7 @@ def test_a_plan_is_not_made_for_a_run_that_was_aborted(home: Path) -> None:
     assert history(home) == events
 
 
-@pytest.mark.parametrize("reason", ["", "x" * 100_000, "\udcff", "a\nb"], ids=lambda text: ascii(text[:3]))
+@pytest.mark.parametrize("reason", ["", "   ", "x" * 100_000, "\udcff", "a\nb"], ids=lambda text: ascii(text[:3]))
 def test_an_abort_needs_a_reason_of_one_line(reason: str, home: Path) -> None:
     events = history(home)
     answer = ask("run", "abort", "last", "--reason", reason, "--home", home)

@@ -3,8 +3,8 @@
 from contextlib import suppress
 from dataclasses import dataclass, field
 
+from forge.app.given_reason import require_reason
 from forge.app.known_tasks import find_task
-from forge.app.runs import REASON_LIMIT
 from forge.app.sessions.authors import AuthorSource, make_author
 from forge.app.sessions.exchange import Model
 from forge.app.sessions.fence import fenced
@@ -215,6 +215,5 @@ def grant(workspace: Workspace, session_id: str, more: Amounts, reason: str) -> 
 
 
 def _line(reason: str) -> str:
-    if not (1 <= len(reason) <= REASON_LIMIT and reason.isprintable()):
-        raise UsageError(f"bad reason {reason[:REASON_LIMIT]!r}: expected 1 to {REASON_LIMIT} printable characters")
+    require_reason(reason)
     return reason

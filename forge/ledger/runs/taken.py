@@ -19,16 +19,22 @@ def taken(run: RunDirectory) -> Iterator[bool]:
 
     A seal renames the folder, and the lock goes with it.
     """
-    folder = _opened(run)
+    with held(_opened(run)) as is_ours:
+        yield is_ours
+
+
+@contextmanager
+def held(descriptor: int) -> Iterator[bool]:
+    """Yield whether this process has the lock on an open file until the block ends; then close the file."""
     try:
         try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             yield False
         else:
             yield True
     finally:
-        os.close(folder)
+        os.close(descriptor)
 
 
 def is_taken(run: RunDirectory) -> bool:

@@ -6,13 +6,12 @@ name can't hold.
 """
 
 import base64
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from forge.errors import UsageError
-from forge.proof.note import ED25519
+from forge.proof.note import ED25519, key_id
 
 SEED_BYTES = 32
 """Length of an Ed25519 private key in bytes (RFC 8032)."""
@@ -47,7 +46,7 @@ class SigningKey:
     @property
     def key_id(self) -> bytes:
         """Return the four bytes by which a signature names its key."""
-        return _key_id(self.name, self.public)
+        return key_id(self.name, self.public)
 
     @property
     def verifier(self) -> str:
@@ -84,7 +83,7 @@ def parse_signing_key(text: str) -> SigningKey:
 
 def verifier_key(name: str, public: bytes) -> str:
     """Return a public key with its name."""
-    return f"{name}+{_key_id(name, public).hex()}+{base64.b64encode(ED25519 + public).decode()}"
+    return f"{name}+{key_id(name, public).hex()}+{base64.b64encode(ED25519 + public).decode()}"
 
 
 def signed_note(text: str, keys: Sequence[SigningKey]) -> str:
@@ -102,7 +101,3 @@ def checkpoint_text(name: str, size: int, root: bytes) -> str:
 def rotation_text(name: str, old: str, new: str) -> str:
     """Return the text that the old key signs to name its successor."""
     return f"{ROTATION}\n{name}\n{old}\n{new}\n"
-
-
-def _key_id(name: str, public: bytes) -> bytes:
-    return hashlib.sha256(name.encode() + b"\n" + ED25519 + public).digest()[:4]
