@@ -20,7 +20,7 @@ TORCH_NAMES = {
     "bool": "bool",
 }
 """Forge's names of element types -> torch's. A test compares them with those of `forge.domain`."""
-_MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError)
+_MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
 Document = dict[str, Any]  # a published file is JSON: this module turns it into typed values or raises
 
 

@@ -85,16 +85,16 @@ def parse_skill(untrusted_content: bytes, *, origin: str, stem: str) -> Skill:
     untrusted_front, text = _split(untrusted_content, origin=origin)
     try:
         front = FrontMatter.model_validate(tomllib.loads(untrusted_front))
-    except tomllib.TOMLDecodeError as error:
-        raise UsageError(
-            f"skill {origin}: front matter isn't TOML ({error}): expected `key = value` lines"
-        ) from error
     except ValidationError as error:
         first = error.errors()[0]
         field = ".".join(map(str, first["loc"])) or "front matter"
         fields = ", ".join(FrontMatter.model_fields)
         message = f"skill {origin}: {field}: {first['msg'].lower()}, got {first['input']!r:.80}: expected {fields}"
         raise UsageError(message) from error
+    except (ValueError, RecursionError) as error:
+        raise UsageError(
+            f"skill {origin}: front matter isn't TOML ({error}): expected `key = value` lines"
+        ) from error
     if front.id != stem:
         raise UsageError(f"skill {origin}: id {front.id!r}: expected {stem!r}, the file's name")
     if not text.strip():

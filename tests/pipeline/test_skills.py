@@ -124,3 +124,9 @@ def test_an_unknown_id_is_refused() -> None:
 def test_front_matter_is_toml_as_it_stands() -> None:
     text = FILES["patterns.test-plan"].read_text()
     assert tomllib.loads(text.split("+++")[1])["category"] == "hygiene"
+
+
+@pytest.mark.parametrize("value", ["[" * 5000, "9" * 5000])
+def test_front_matter_that_python_cannot_read_is_refused(value: str) -> None:
+    with pytest.raises(UsageError, match="front matter isn't TOML"):
+        parse_skill(f"+++\nid = {value}\n+++\n# One\n".encode(), origin="one.md", stem="one")

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import stat
+from collections import deque
 from collections.abc import Iterator, Mapping
 from itertools import repeat
 from pathlib import Path
@@ -66,9 +67,9 @@ class EvidenceCheck:
     def _required(
         self, seq: int, type_name: str, version: int, payload: Mapping[str, object]
     ) -> Iterator[AuditProblem]:
-        pending = list(required_blobs(type_name, version, payload))
+        pending = deque(required_blobs(type_name, version, payload))
         while pending:
-            field, digest = pending.pop(0)
+            field, digest = pending.popleft()
             actual = self._found(digest)
             if actual != digest:
                 yield AuditProblem(seq, f"blob {field}", digest, actual or "missing")
@@ -107,14 +108,17 @@ class EvidenceCheck:
                 yield AuditProblem(seq, f"{what}/{name}", wanted, actual)
 
 
-def _digest_fields(node: Mapping[str, object] | list[object], name: str = "") -> Iterator[tuple[str, str]]:
+def _digest_fields(node: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield each field below `node` that is called `*sha256` and holds a digest."""
-    for key, value in zip(repeat(name), node, strict=False) if isinstance(node, list) else node.items():
-        if isinstance(value, str):
-            if key.endswith("sha256") and _DIGEST.fullmatch(value):
-                yield key, value
-        elif isinstance(value, (dict, list)):
-            yield from _digest_fields(value, key)
+    pending: list[tuple[str, object]] = [("", node)]  # no recursion: a forged payload may be nested deeply
+    while pending:
+        key, value = pending.pop()
+        if isinstance(value, dict):
+            pending += reversed(value.items())
+        elif isinstance(value, list):
+            pending += zip(repeat(key), reversed(value), strict=False)
+        elif isinstance(value, str) and key.endswith("sha256") and _DIGEST.fullmatch(value):
+            yield key, value
 
 
 def _listed(manifest: bytes) -> dict[str, str]:
@@ -122,7 +126,7 @@ def _listed(manifest: bytes) -> dict[str, str]:
     try:
         entries = json.loads(manifest)["files"]
         return {str(entry["path"]): str(entry["sha256"]) for entry in entries}
-    except (ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         return {_MANIFEST: f"a manifest, not {error!r}"}
 
 

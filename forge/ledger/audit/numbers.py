@@ -36,7 +36,9 @@ _NUMERIC_TYPES = (
     *("ExperimentClosed", "RunSealed", "ReplicationRecorded", "BenchmarkInvalidated"),
 )
 """Types of events that state a number, or that are needed to check one."""
-_MALFORMED_ERRORS = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError)
+_MALFORMED_ERRORS = (
+    *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
+)
 """Exceptions that reading a document of another form raises."""
 
 Row = tuple[int, bytes, bytes]

@@ -32,7 +32,7 @@ _TYPES = (
 """Types of the events that the documents repeat, as SQL."""
 _ON_OFFER = ("active", "deprecated")
 """Statuses of kernels that a lookup may answer with."""
-_MALFORMED_ERRORS = (AttributeError, LookupError, TypeError, ValueError)
+_MALFORMED_ERRORS = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """Exceptions that reading a document of another form raises."""
 
 

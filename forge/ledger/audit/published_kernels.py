@@ -34,7 +34,7 @@ def _listed(folder: Path, listing: object) -> Iterator[tuple[str, str]]:
         files = [
             (str(file["path"]), str(file["sha256"])) for file in json.loads((folder / _LISTING).read_bytes())["files"]
         ]
-    except (LookupError, TypeError, ValueError):
+    except (LookupError, RecursionError, TypeError, ValueError):
         return  # the check of the event's stored bytes tells it
     yield from files
 

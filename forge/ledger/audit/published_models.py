@@ -9,7 +9,7 @@ from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.samples import Document
 
 FILE = "models.json"
-_MALFORMED_ERRORS = (AttributeError, LookupError, OSError, TypeError, ValueError)
+_MALFORMED_ERRORS = (AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
 
 
 class PublishedModels:
