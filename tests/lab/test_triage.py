@@ -194,6 +194,22 @@ def test_a_cpp_function_of_its_own_by_a_known_name_isnt_taken_for_it() -> None:
     assert kinds(text + ENTRY, "cpp", cpp=True) == set()
 
 
+DECLARED = {
+    'extern "C" int system(const char*);\nint now = system("true");': {"processes"},
+    'extern "C" { void* dlopen(const char*, int); }\nvoid* all = dlopen(0, 1);': {"foreign_code"},
+    'extern "C" int PyRun_SimpleString(const char*);\nauto run = PyRun_SimpleString;': {"frames"},
+    "#include <Python.h>\nPyObject* all = PyImport_GetModuleDict();": {"frames"},
+    "static float scale(float);\nstatic float scale(float x) { return x; }": set(),
+    "static void fork(int n);\nstatic void fork(int n) { }": set(),
+    "struct Pool { void fork() const noexcept { } };": set(),
+}
+
+
+@pytest.mark.parametrize("text", DECLARED)
+def test_a_function_that_cpp_text_declares_and_doesnt_define_is_a_librarys(text: str) -> None:
+    assert kinds(f"CPP_SOURCE = r'''\n{text}\n'''{ENTRY}", "cpp", cpp=True) == DECLARED[text]
+
+
 @pytest.mark.parametrize(
     ("header", "kind"),
     [("<sys/socket.h>", "network"), ('"/proc/1/environ"', "files"), ("<cutlass/gemm.h>", "foreign_kernel")],

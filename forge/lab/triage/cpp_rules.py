@@ -3,7 +3,7 @@
 It doesn't know types, so only plain cases count.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 
 from forge.domain.source_finding import FindingKind
@@ -33,8 +33,8 @@ _CALLS: dict[FindingKind, str] = {
         omp_get_wtime cudaEventElapsedTime
     """,
     "randomness": "rand srand random drand48 mt19937 mt19937_64 random_device getrandom arc4random curand_init",
-    "introspection": "backtrace dl_iterate_phdr getauxval PyEval_GetFrame PyGILState_Ensure",
-    "eval_exec": "nvrtcCompileProgram PyRun_SimpleString PyRun_String",
+    "introspection": "backtrace dl_iterate_phdr getauxval PyGILState_Ensure",
+    "eval_exec": "nvrtcCompileProgram",
 }
 _BY_CALL: dict[str, FindingKind] = {name: kind for kind, names in _CALLS.items() for name in names.split()}
 _TYPES_LISTED = """
@@ -44,6 +44,9 @@ _TYPES_LISTED = """
 _ASSEMBLY = frozenset({"asm", "__asm__", "__asm"})
 _TYPES = frozenset(_TYPES_LISTED.split())
 """Names that count wherever they are mentioned; the others count only if they are called."""
+_OF_THE_INTERPRETER = ("PyRun_", "PyImport_", "PyFrame_", "PyThreadState_", "PySys_", "PyEval_Get", "PyEval_Eval")
+"""Beginnings of the names by which C++ code reaches Python's frames and modules, the harness's among them. They count
+wherever they are mentioned."""
 _VENDOR_PREFIXES = ("cublas", "cudnn", "cblas_", "cusparse", "cufft", "rocblas", "mkl_", "dnnl_", "cutlass")
 _TORCH_COMPUTE_LISTED = """
     matmul mm bmm addmm einsum softmax layer_norm rms_norm native_layer_norm mean sum var norm rsqrt square linear
@@ -87,7 +90,8 @@ def _headers(found: Sequence[Token]) -> Iterator[Seen]:
 
 
 def _names(found: Sequence[Token], *, assembly: AbstractSet[int]) -> Iterator[Seen]:
-    defined = {found[i].text for i in range(len(found)) if _declares(found, i)}
+    closing = _closing(found)
+    defined = {found[i].text for i in range(len(found)) if _defines(found, i, closing)}
     for i, token in enumerate(found):
         if token.kind != "word" or token.text in defined or _is_member(found, i):
             continue
@@ -96,6 +100,8 @@ def _names(found: Sequence[Token], *, assembly: AbstractSet[int]) -> Iterator[Se
         kind = _BY_CALL.get(token.text)
         if kind is not None and (token.text in _TYPES or _called(found, i)):
             yield kind, token, token
+        elif token.text.startswith(_OF_THE_INTERPRETER):
+            yield "frames", token, token
         elif token.text == "thread" and _qualified_by(found, i, {"std"}) and _text(found, i + 1) != "::":
             yield "threads", token, token
         elif token.text.startswith(_VENDOR_PREFIXES) or (
@@ -126,8 +132,33 @@ def _is_lasting(found: Sequence[Token], i: int) -> bool:
     return not in_a_pragma and not {_text(found, i + 1), _text(found, i + 2)} & {"const", "constexpr"}
 
 
+def _closing(found: Sequence[Token]) -> dict[int, int]:
+    """Return the position of each opening parenthesis's partner."""
+    waiting: list[int] = []
+    partner: dict[int, int] = {}
+    for i, token in enumerate(found):
+        if token.kind == "sign" and token.text == "(":
+            waiting.append(i)
+        elif token.kind == "sign" and token.text == ")" and waiting:
+            partner[waiting.pop()] = i
+    return partner
+
+
+def _defines(found: Sequence[Token], i: int, closing: Mapping[int, int]) -> bool:
+    """Return whether the text defines a function of this name: its parameters are followed by a body.
+
+    A mere declaration names a function of a library.
+    """
+    if not _declares(found, i) or i + 1 not in closing:
+        return False
+    after = closing[i + 1] + 1
+    while _text(found, after) in _TRANSPARENT:
+        after += 1
+    return _text(found, after) in {"{", "->"}
+
+
 def _declares(found: Sequence[Token], i: int) -> bool:
-    """Return whether a word before a parenthesis follows a type: the text then defines a function of that name."""
+    """Return whether a word before a parenthesis follows a type, as the name of a function that is declared does."""
     previous = found[i - 1] if i else None
     if previous is None or found[i].kind != "word" or not _called(found, i):
         return False

@@ -47,9 +47,10 @@ WITHOUT_DEVICES: dict[str, dict[str, int]] = {
     },
     "aarch64": {"io_setup": 0, "signalfd4": 74, "timerfd_create": 85, "timer_create": 107, "sched_setattr": 274},
 }
-"""Calls that let the kernel work for a process that is stopped, which takes time from others while they are timed;
-and one that asks for shorter turns on the processor, by which a busy machine serves a process sooner. A driver may
-need them, so a guest with devices has them."""
+"""Calls that a guest is refused unless it has devices, whose driver may need them. By all but the last, the kernel
+works for a stopped process, and takes the time from one that is timed. By the last, a process asks for shorter turns
+on the processor, and a busy machine serves it sooner.
+"""
 
 REFUSED: dict[str, dict[str, int]] = {
     "x86_64": {
