@@ -60,7 +60,8 @@ TASK_FIELDS = (
     *("model_family", "minimum_speedup", "baseline", "baselines", "scalars", "reference_sha256", "inputs_sha256"),
     *("tolerance_sha256", "held_out_sha256", "policy_sha256"),
 )
-"""Fields of a task in the order of its model. One with contenders or a domain is shown by the whole command."""
+"""Fields of a task in the order of its model. A task that has
+others, such as contenders or a domain, is left to the whole command."""
 CREATED = "SELECT seq FROM event WHERE stream = ? AND type = 'TaskCreated'"
 OF_RUN = f"""
     SELECT seq FROM event WHERE correlation_id = ? AND type IN ({", ".join("?" * len(OF_A_RUN))}) ORDER BY seq

@@ -12,7 +12,7 @@ from forge.languages import LANGUAGES
 def guessed_language(tree: ast.Module, kernel: bytes) -> LanguageName:
     """Return the language that a kernel's imports, constants and calls show; PyTorch if none is shown.
 
-    `tree` is empty if the kernel doesn't parse. Its text then stands in for its syntax.
+    `tree` is empty if the kernel doesn't parse. The language is then guessed from the text.
     """
     if not tree.body:
         return _language_in_text(kernel)

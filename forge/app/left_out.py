@@ -53,7 +53,7 @@ def _named(untrusted: str, names: Sequence[str]) -> str:
 
 
 def leave_out(connection: sqlite3.Connection, ledger: Ledger, environments: frozenset[str]) -> None:
-    """Hide everything that rests on evidence from these environments, for this connection alone."""
+    """Hide the evidence gathered in these environments, and what rests on it, for this connection alone."""
     connection.execute("CREATE TEMP TABLE left_out (seq INTEGER PRIMARY KEY)")
     connection.executemany("INSERT INTO temp.left_out VALUES (?)", _places(ledger, environments))
     for name, query in ROWS.items():

@@ -52,5 +52,5 @@ def timing(run: RunState) -> BenchmarkRecorded | BenchmarkFailed | None:
 
 
 def decision(run: RunState) -> KernelPromoted | PromotionDenied | None:
-    """Return the decision that ended the run."""
+    """Return the decision that ended the run; None if none did."""
     return run.promotion.event if run.state in ("promoted", "denied") and run.promotion is not None else None

@@ -44,7 +44,7 @@ EPOCH_BYTES = 6
 """Number of random bytes in an epoch's name. They are 48 bits: a thousand restores have an equal name with a chance
 of 2e-9."""
 PART_LIMIT_BYTES = 1 << 20
-"""Largest small file of a backup, in bytes: more than a key, a policy or the backup's description has."""
+"""Size of a backup's description, in bytes, at most. It has less than a thousandth of it."""
 
 
 def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress, dry_run: bool = False) -> Data:

@@ -7,7 +7,8 @@ from forge.domain.at_floor import AT_FLOOR
 from forge.domain.feedback import Metric, ShownDiagnosis, ShownTiming
 
 NEAR_FLOOR = 0.5
-"""Share above which memory traffic decides: a kernel that moves every byte twice is at one half."""
+"""Share of the floor in the measured time, from which on memory traffic is the limit. A kernel that moves every byte
+twice is at one half."""
 SHORT_US = 8.0
 """Time of a call in microseconds below which starting and finishing weigh as much as the work. Chosen; a start takes
 some microseconds."""

@@ -49,9 +49,9 @@ def begin(
 
 def _show_room(workspace: "Workspace", session_id: str, source: "AuthorSource", *, as_json: bool) -> None:
     """Say where a person finds the brief, and how to go on."""
-    from forge.app.sessions.person import write_room
+    from forge.app.sessions.person import write_starting_files
 
-    folder = write_room(workspace, session_id, source)
+    folder = write_starting_files(workspace, session_id, source)
     if as_json:
         emit_json_line({"session_id": session_id, "folder": str(folder)})
     say(f"session {session_id} waits: read {folder / 'brief.md'}")

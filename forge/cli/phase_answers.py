@@ -89,7 +89,7 @@ def bench_answers(workspace: "Workspace", run: str, *, attempts: int) -> Answer:
 
 
 def bench_answer(workspace: "Workspace", run: str) -> Answer:
-    """Let the lab time a run's candidate, and show its progress."""
+    """Let the lab time a run's candidate and show its progress; return the answer for the terminal."""
     from forge.app import phases, runs
     from forge.app.phase_answer import phase_answer
 

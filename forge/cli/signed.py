@@ -9,7 +9,7 @@ NEW_KEY = "forge ledger key import FILE imports it, forge ledger checkpoint --ne
 
 
 def say_if_unsigned(decided: Mapping[str, object]) -> None:
-    """Say that a decision is in the ledger but in no checkpoint."""
+    """Print a note if no checkpoint covers a decision, because the private key isn't here."""
     if decided["signed_size"] is None:
         say(f"note: the private key isn't here, so event {decided['seq']} is unsigned: {NEW_KEY}")
 

@@ -33,7 +33,7 @@ class Value(BaseModel):
 
 
 def is_unset(found: object) -> bool:
-    """Return True for None. A field that was added to an event is left out if it is unset: old payloads stay."""
+    """Return True for None. A field that was added to an event is left out if it is unset, so old payloads stay."""
     return found is None
 
 
@@ -43,7 +43,7 @@ def is_false(found: object) -> bool:
 
 
 def is_empty(found: object) -> bool:
-    """Return True for an empty tuple: an added field that lists things is left out if there are none."""
+    """Return True for an empty tuple. A field that was added to an event is left out if it is empty."""
     return found == ()
 
 

@@ -235,7 +235,7 @@ VARIANTS = {
 
 
 def vendor(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Torch's fused attention, causal by itself for a whole prompt and by a mask for a later chunk."""
+    """Compute with torch's fused attention: by its causal option for a whole prompt, by a mask for a later chunk."""
     import torch
 
     tokens, length = q.shape[0], k.shape[0]

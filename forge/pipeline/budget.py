@@ -29,7 +29,7 @@ class Told:
 
 
 def tokens_of(text: str) -> int:
-    """Return the estimated number of tokens of a text."""
+    """Return the estimated number of tokens of a text, from its length in bytes."""
     return math.ceil(len(text.encode()) / BYTES_PER_TOKEN)
 
 

@@ -33,7 +33,10 @@ TYPES = ABOUT_A_CANDIDATE | ABOUT_A_KERNEL
 
 
 def take(state: State, line: Line, _: Source) -> None:
-    """Add the event's place to its candidate; runs after the registry, which refuses an unknown kernel."""
+    """Add the event's number to the trail of its candidate.
+
+    It runs after the registry, which refuses an event about an unknown kernel.
+    """
     if line.type in ABOUT_A_KERNEL:
         kernel = state.get("kernels", line.event["kernel_id"])
         candidate = kernel["candidate"] if kernel else None

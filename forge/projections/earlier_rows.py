@@ -16,7 +16,7 @@ _PLACE_OF_ID = "SELECT seq FROM event WHERE event_id = ?"
 def contradictions(
     row: StoredRow, before: StoredRow | None, connection: sqlite3.Connection
 ) -> Iterator[tuple[str, str]]:
-    """Yield column and complaint for each statement about earlier rows that the writer wouldn't have made."""
+    """Yield the column and what is wrong, for each value of a row that contradicts the rows before it."""
     if before is not None and row.recorded_at < before.recorded_at:
         yield "recorded_at", f"{row.recorded_at}, before that of event {before.seq}: {before.recorded_at}"
     if row.idempotency_key is not None:

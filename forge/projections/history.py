@@ -95,7 +95,8 @@ def _count(state: State, rows: list[Row], *, times: int) -> None:
         state.put("speedups", found, *key)
 
 
-COUNTED = "SELECT op, gpu, dtype, baseline_used, speedup FROM benchmarks WHERE seq = ? AND verdict = 'accepted'"
+ACCEPTED_ROWS = "SELECT op, gpu, dtype, baseline_used, speedup FROM benchmarks WHERE seq = ? AND verdict = 'accepted'"
+"""Query for those rows of one benchmark that the speedups count."""
 
 
 def _invalidate(state: State, line: Line) -> None:
@@ -106,5 +107,7 @@ def _invalidate(state: State, line: Line) -> None:
     withdrawn: Row = {"benchmark_seq": benchmark_seq, "seq": line.seq, "why": line.event["why"]}
     state.put("invalidations", withdrawn, benchmark_seq)
     names = ("op", "gpu", "dtype", "baseline_used", "speedup")
-    _count(state, [dict(zip(names, row, strict=True)) for row in state.ask(COUNTED, (benchmark_seq,))], times=-1)
+    _count(
+        state, [dict(zip(names, row, strict=True)) for row in state.ask(ACCEPTED_ROWS, (benchmark_seq,))], times=-1
+    )
     state.mark_invalidated(benchmark_seq, line.seq)

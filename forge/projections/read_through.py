@@ -94,7 +94,7 @@ def refusals_of(connection: sqlite3.Connection, path: Path) -> Iterator[AuditPro
 
 
 def are_sound(report: AuditReport) -> bool:
-    """Return whether the rows follow from each other, so that reading them as events can find more."""
+    """Return whether the audit found no problem in the rows. Only such rows are then read as events."""
     return report.root is not None and all(
         problem.what.startswith(_OUTSIDE_ROWS) or (problem.seq is None and problem.what not in _UNREADABLE)
         for problem in report.problems
@@ -258,7 +258,7 @@ class _Rows:
         return Position(self.ledger_id, row.seq, row.event_hash.hex())
 
     def contradictions(self, row: StoredRow, before: StoredRow | None) -> Iterator[tuple[str, str]]:
-        """Yield column and complaint for each statement about earlier rows that the writer wouldn't have made."""
+        """Yield the column and what is wrong, for each value of a row that contradicts the rows before it."""
         return contradictions(row, before, self._connection)
 
     def recorded(self, row: StoredRow) -> Recorded[Event]:

@@ -11,7 +11,7 @@ P = 2**255 - 19
 L = 2**252 + 27742317777372353535851937790883648493
 """Order of the base point (RFC 8032, section 5.1)."""
 D = -121665 * pow(121666, P - 2, P) % P
-"""The curve's constant."""
+"""Coefficient d of the curve -x^2 + y^2 = 1 + d x^2 y^2, modulo P (RFC 8032, section 5.1)."""
 ROOT = pow(2, (P - 1) // 4, P)
 """Square root of -1 modulo P. It is needed to find a point's x from its y (RFC 8032, section 5.1.3)."""
 Point = tuple[int, int, int, int]

@@ -44,10 +44,10 @@ class Confinement:
 
 
 def plan(confinement: Confinement, level: Level, scratch: str) -> EntryPlan:
-    """Turn a confinement into the orders for `enter`; raises ValueError on one that makes no sense.
+    """Turn a confinement into the plan that `enter` carries out; raise ValueError if it contradicts itself.
 
-    At level none there is one file tree for all: targets in arguments and environment become the host's
-    paths, and `scratch` stands for /scratch.
+    At level none the guest sees the host's files. So guest paths in arguments and environment become the paths of
+    their sources on the host, and /scratch becomes `scratch`.
     """
     if not confinement.argv:
         raise ValueError("argv is empty: expected a program to run")

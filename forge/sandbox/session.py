@@ -154,9 +154,11 @@ class Session:
         weights: AbstractSet[int] = frozenset(),
         apart: bool = False,
     ) -> Returned | Refused:
-        """Tell the guest where the operands lie, and which pages its harness closes until the next layout.
+        """Tell the guest where the operands lie, and which pages its harness protects until the next layout.
 
-        No call is made, so that a refusal is no exception of a call.
+        `still` and `weights` are positions of inputs: those that aren't rotated, and those that a module would keep.
+        With `apart`, the outputs of one call may not share memory. The candidate isn't called, so a refusal is never
+        reported as an exception that it raised.
         """
         described = [
             {"inputs": [s.describe() for s in one.inputs], "outputs": [s.describe() for s in one.outputs]}

@@ -24,7 +24,7 @@ OWN_FILES = 200
 """Number of open files that the server keeps for itself: databases, stored files, pipes of its children. Chosen; it
 has some 40 open."""
 UNREAD_S = 60.0
-"""Longest time in seconds that an answer may wait for its reader, who takes nothing of it. Chosen; a sleeping laptop
+"""Longest time in seconds that an answer waits for a client that reads nothing of it. Chosen; a sleeping laptop
 connects again."""
 
 

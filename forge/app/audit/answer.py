@@ -76,7 +76,7 @@ def number(cell: Cell) -> float:
 
 
 def where(connection: sqlite3.Connection, wanted: Mapping[Filter, str | None]) -> tuple[str, dict[str, Cell]]:
-    """Return the condition for the wanted rows, and its values; raise UnknownName for an unknown value."""
+    """Return the SQL condition for the wanted rows, and its parameters; raise UnknownName for an unknown value."""
     given = {name: known_value(connection, name, value) for name, value in wanted.items() if value is not None}
     values: dict[str, Cell] = {str(name): value for name, value in given.items()}
     return " AND ".join(["1", *(f"{name} = :{name}" for name in given)]), values

@@ -63,7 +63,7 @@ EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
     "op": ("op", ""),
     "language": ("language", ""),
 }
-"""Group of runs -> the SQL expression for its name, and what the query joins for it."""
+"""Way to group the outcomes -> the SQL expression of a group's name, and the join that it needs."""
 EFFECT = """
     SELECT {name} AS name, count(DISTINCT task_id) AS tasks, count(*) AS opened, sum(offered) AS offered,
            sum(submitted) AS submitted, sum(simulated) AS simulated, sum(verified) AS verified,

@@ -40,8 +40,8 @@ def folder_of(workspace: Workspace, session_id: str) -> Path:
     return workspace.runs_root / f"session-{session_id}"
 
 
-def write_room(workspace: Workspace, session_id: str, source: AuthorSource) -> Path:
-    """Write the brief and the starting files; return their folder."""
+def write_starting_files(workspace: Workspace, session_id: str, source: AuthorSource) -> Path:
+    """Write the brief and the starting files into the session's folder; return the folder."""
     folder = folder_of(workspace, session_id)
     (folder / "starting").mkdir(parents=True, exist_ok=True)
     for name, text in source.files.items():

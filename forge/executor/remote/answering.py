@@ -61,7 +61,7 @@ def hello() -> Frame:
 def serve(read: Callable[[int], bytes], send: Send, executor: Executor) -> None:
     """Answer one call after another until the stream ends.
 
-    A thread reads, so that the end of the connection ends a call that is at work.
+    A thread of its own reads. If the connection ends, it interrupts the call that is running.
     """
     send(hello())
     calls, answering = _Incoming(read), Answering(executor)

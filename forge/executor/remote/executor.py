@@ -84,9 +84,9 @@ class RemoteExecutor:
         self._connection = connection
 
     def site(self, policy: Policy) -> Site:
-        """Describe the other machine, under the name that this one has for it.
+        """Describe the other machine, with the node name that this machine knows it by.
 
-        Raises EnvironmentUnfit unless its judge is this machine's.
+        Raises EnvironmentUnfit unless both machines judge with the same gates.
         """
         site: Site = self._ask(AskSite(policy=policy))
         ours = gates_sha256(policy)

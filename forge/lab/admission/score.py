@@ -29,6 +29,6 @@ def score(operation: Operation, policy: Policy) -> MutantScore:
 
 
 def scored_shape(operation: Operation) -> Mapping[str, int]:
-    """Return the shape at which a score is computed."""
+    """Return the public shape of a mutant score: few rows, an odd width, and small other axes."""
     sizes = dict.fromkeys(operation.axes, OTHER_SIZES)
     return {**sizes, operation.row_axis: ROWS, operation.reduced_axis: WIDTH}

@@ -43,7 +43,8 @@ if TYPE_CHECKING:
 FILLING = 0xA5
 """Byte with which C's allocator fills memory. Eight of them are no valid address or index."""
 UNFILLED_SHARE = 0.25
-"""Share of releases in unfilled memory, as timed calls are. Chosen; more would hide reads of unwritten memory."""
+"""Share of a verification's releases for which memory isn't filled before, as it never is for timed calls. Chosen; a
+larger share would hide reads of unwritten memory."""
 
 
 class LoadedKernel:

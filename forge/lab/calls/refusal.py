@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from forge.lab.observed import Case
 
 THRESHOLD = "1 x the bound, every element"
+"""Words in which a finding says what was allowed of an answer."""
 _FAULT_SIGNALS = (signal.SIGSEGV, signal.SIGBUS)
 _REFUSAL_BY_PAGES: dict[Pages, tuple[ReasonCode, str]] = {
     "closed_after": ("OUT_OF_BOUNDS", "an access past an input's end: each ended where an unreachable page begins"),

@@ -34,11 +34,11 @@ GPU_COMPILER_ENVIRONMENT = {
     "PYTORCH_NVML_BASED_CUDA_CHECK": "1",  # otherwise importing torch._inductor makes GPUs unusable in forks
     "TORCHINDUCTOR_USE_STATIC_CUDA_LAUNCHER": "0",
 }
-"""Environment variables of such guests on a GPU.
+"""Environment variables of guests on a GPU that compile with torch.
 
-They switch Inductor's static launcher off. With it, each process tunes a kernel from the cache anew in two cases. The
-kernel began with one configuration, or coordinate descent found one of those it began with. A guest then took seconds
-more, and read up to 30 % faster or slower than the next one.
+They switch Inductor's static launcher off. That launcher made each process tune a cached kernel anew in two cases:
+the kernel had one starting configuration, or coordinate descent ended at a starting one. A guest then took seconds
+more, and measured up to 30 % faster or slower than the next one.
 """
 
 

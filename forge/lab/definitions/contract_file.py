@@ -9,7 +9,7 @@ CONTRACT_FILE = "contract.json"
 
 
 def contract_file(contract: Contract) -> bytes:
-    """Return the content of the file beside a module that is called by a contract; forge/guest/module.py reads it."""
+    """Return the content of contract.json, by which forge/guest/module.py makes and calls the reference's module."""
     return canonical(
         {
             "init": contract.init,

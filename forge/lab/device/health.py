@@ -147,7 +147,10 @@ def _find(driver: _Driver, uuid: str | None) -> ctypes.c_int:
 
 
 def compute(uuid: str | None) -> bytes:
-    """Return the device's result of the known computation."""
+    """Return the device's WORDS results of the known computation, as little-endian 32-bit integers.
+
+    Without a UUID it asks the first GPU. Raises SystemExit with the driver's error.
+    """
     driver = _Driver()
     driver.call("cuInit", 0)
     device, context, module, function = _find(driver, uuid), *(ctypes.c_void_p() for _ in range(3))

@@ -20,8 +20,8 @@ MOST = 64
 """Number of configurations of one kernel after its pruning, at most. Each is compiled and judged, which takes one to
 five seconds on a GPU."""
 COMBINATIONS = 8
-"""Number of random combinations of the configurations of several kernels. With two for each of two kernels, none of
-eight differs with a chance of 1 in 256; later gates draw as many again."""
+"""Number of questions in which several kernels get configurations at random. Two kernels with two configurations each
+get equal numbers in all eight with a chance of 1 in 256. Later gates draw more."""
 THRESHOLD = "right with each of them, and in the call that tunes"
 
 

@@ -38,7 +38,7 @@ SCALAR_POWERS = (6, 16)
 """Range of a power of two by which scalars are multiplied where a kernel may go another way. An eps of 1e-6 becomes
 6e-5 to 0.07, between the values that other gates ask."""
 COLUMNS: tuple[InputKind, ...] = ("large_columns",)
-"""Kinds that need many rows."""
+"""Kinds that need many rows, because each column is large in one row alone."""
 LARGE_IN_A_ROW, MOST_COLUMN_ELEMENTS, MOST_INTERPRETED_ELEMENTS = 8, 2**21, 2**15
 """Number of columns that are large in one row, and the most elements in such an operand, natively and in
 an interpreter. Wider rows have more large columns each, so a missing one shows less."""

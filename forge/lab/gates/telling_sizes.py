@@ -41,7 +41,7 @@ LONG_REMAINDERS, LONG_WIDTHS = 16, (1025, 2**13)
 """Number of remainders of long widths, and their range. Vectors of up to sixteen elements divide them, and a kernel
 often reads one long row by code of its own."""
 BEYOND_SIXTEEN_BITS = (65_537, 70_000)
-"""Range of the width of one more long row, which no counter of sixteen bits counts."""
+"""Range of the width of one more long row, in elements. A 16-bit counter overflows within it."""
 MOST_TOLD_ELEMENTS = 2**15
 """Number of elements in an operand where one size is telling, at most, unless two of each other axis have more.
 Chosen; there are some hundred such shapes."""

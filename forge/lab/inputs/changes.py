@@ -53,7 +53,7 @@ def _swap_with_first(row: torch.Tensor) -> None:
 
 
 def swap_anywhere(case: Case, position: int, rng: random.Random) -> Case:
-    """Swap two random elements of one operand, in any of its rows."""
+    """Swap two random elements of one operand, in any of its rows; leave fewer than four elements alone."""
     flat = case.inputs[position].clone().reshape(-1)
     if flat.numel() >= 4:
         one, other = two_places(flat.numel(), rng)

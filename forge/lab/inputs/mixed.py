@@ -30,8 +30,8 @@ OPPOSITE_SHARE = 0.375
 """Share of the related operands that are opposite. Chosen; equal ones are usual, as where one tensor is given
 twice."""
 TINY_POWERS: dict[DType, tuple[int, int]] = {"fp32": (-108, -30), "bf16": (-108, -30)}
-"""Ranges of the power of two of a tiny operand, by dtype; no number of fp16 is that small. The scale of rows that are
-quantised, and its inverse, are still normal numbers."""
+"""Ranges of the power of two of a tiny operand, by dtype; no number of fp16 is that small. Where rows are quantised,
+their scale and its inverse are then still normal numbers."""
 BESIDE_TINY = 2
 """Largest power of two of the operands beside a tiny one. A right kernel may divide a tiny weight by the size of a
 row first: beside larger rows the quotient isn't a normal number, and loses bits."""

@@ -133,5 +133,5 @@ def statement(node: GraphNode, names: dict[str, str]) -> str:
 
 
 def names_of(nodes: Sequence[GraphNode]) -> dict[str, str]:
-    """Return a short name for each node, by its place."""
+    """Return a short name for each node's name: v0 for the first node, v1 for the second, and so on."""
     return {node.name: f"v{place}" for place, node in enumerate(nodes)}

@@ -79,7 +79,7 @@ def is_installed() -> bool:
 
 
 def program() -> str:
-    """Return the path of ncu; raise EnvironmentUnfit."""
+    """Return the path of ncu; raise EnvironmentUnfit if it isn't installed."""
     found = _found()
     if found is None:
         raise EnvironmentUnfit("ncu (Nsight Compute) isn't on the path: expected it for counters", hint=_FALLBACK)

@@ -134,5 +134,5 @@ def or_unfit(answer: Tensors | Refused) -> Tensors:
 
 
 def rounded_up(error: float) -> float:
-    """Round an error up to a power of two, so that another machine's measurement gives the same."""
+    """Round an error up to a power of two, so that small differences between machines vanish; 0 stays 0."""
     return 2.0 ** math.ceil(math.log2(error)) if error > 0 else 0.0

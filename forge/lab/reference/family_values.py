@@ -30,7 +30,10 @@ only minus infinity is right; four times this number is finite in fp16."""
 def draw_family(
     family: Uniform | Normal | Among | Integers, sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator
 ) -> torch.Tensor:
-    """Draw fresh values of a family, in fp32 or int64."""
+    """Draw fresh values of a family, in fp32 or int64, in the pattern of a kind of values.
+
+    A kind that doesn't apply to the family changes nothing.
+    """
     import torch
 
     match family:

@@ -81,7 +81,7 @@ def compile_baselines(job: Job, stage: Stage) -> None:
 
 
 def require_opened(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
-    """Return the guest of a trusted side; raise EnvironmentUnfit if it failed."""
+    """Return the loaded kernel of a trusted side; raise EnvironmentUnfit if it failed, as the machine is at fault."""
     if isinstance(opened, Failed):
         raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
     return opened

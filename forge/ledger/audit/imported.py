@@ -13,7 +13,7 @@ from forge.ledger.audit.envelope import COLUMNS, AuditedRow
 from forge.ledger.audit.evidence import EvidenceCheck
 from forge.ledger.audit.report import PROBLEM_LIMIT, AuditProblem
 from forge.ledger.audit.rows import Reading
-from forge.ledger.audit.signatures import SPEAKING_OF_SIZES, GivenCheckpoint, sizes_in
+from forge.ledger.audit.signatures import STATING_A_ROOT, GivenCheckpoint, sizes_in
 from forge.ledger.audit.tree import StoredNodes
 
 Import = tuple[int, Mapping[str, object]]
@@ -48,7 +48,7 @@ class ForeignLedgers:
         evidence = EvidenceCheck(self._runs, own=False) if self._runs is not None else None
         reading = Reading(evidence)
         sizes = {size for _, payload in said if (size := _size(payload)) is not None}
-        query = f"SELECT payload FROM foreign_event WHERE ledger_id = ? AND type IN ({SPEAKING_OF_SIZES})"  # noqa: S608
+        query = f"SELECT payload FROM foreign_event WHERE ledger_id = ? AND type IN ({STATING_A_ROOT})"  # noqa: S608
         sizes |= sizes_in(payload for (payload,) in connection.execute(query, (ledger_id,)))
         reading.start(ledger_id, str(said[-1][1].get("origin")), sizes, StoredNodes(None))
         found: list[AuditProblem] = []

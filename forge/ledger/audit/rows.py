@@ -13,7 +13,7 @@ from forge.ledger.audit.evidence import EvidenceCheck
 from forge.ledger.audit.outline import Outlines
 from forge.ledger.audit.payload import canonical_text, quick_document
 from forge.ledger.audit.report import AuditProblem, AuditReport, CheckpointVerdict, Vouching
-from forge.ledger.audit.signatures import SPEAKING_OF_SIZES, GivenCheckpoint, Signatures, sizes_in
+from forge.ledger.audit.signatures import STATING_A_ROOT, GivenCheckpoint, Signatures, sizes_in
 from forge.ledger.audit.tree import Frontier, StoredNodes
 from forge.proof.note import VerifierKey
 
@@ -60,7 +60,7 @@ class Reading:
         derived = hashlib.sha256(b"forge.ledger.v1\n" + ledger_id).digest()
         if format_name != b"forge.ledger.v1" or genesis != derived:
             raise LedgerCorrupt(f"genesis hash: expected {derived.hex()}, found {genesis.hex()}")
-        own = connection.execute(f"SELECT payload FROM event WHERE type IN ({SPEAKING_OF_SIZES})")  # noqa: S608
+        own = connection.execute(f"SELECT payload FROM event WHERE type IN ({STATING_A_ROOT})")  # noqa: S608
         sizes = sizes_in(payload for (payload,) in own) | set(asked)
         self.start(ledger_id.decode(), origin.decode(), sizes, StoredNodes(connection))
 

@@ -40,7 +40,10 @@ class Signatures:
     def problems(
         self, seq: int, kind: str, payload: Mapping[str, object], roots: Mapping[int, bytes]
     ) -> list[AuditProblem]:
-        """Return the problems of an event about keys or checkpoints."""
+        """Return what is wrong with an event about keys or checkpoints; other events have no problems.
+
+        `roots` maps the size of a tree to the root that was computed from the rows.
+        """
         if kind == "LedgerOpened":
             return self._adopt(seq, payload, "opened") if payload.get("public_key") is not None else []
         if kind not in ("LedgerKeyAdopted", "LedgerKeyRotated", "CheckpointPublished", "LedgerRestored"):
@@ -205,8 +208,8 @@ class GivenCheckpoint:
         return any((one.name, one.key_id) in known for one in self._note.signatures)
 
 
-SPEAKING_OF_SIZES = "'CheckpointPublished', 'LedgerRestored'"
-"""Types of events, as SQL, that state a root at a size."""
+STATING_A_ROOT = "'CheckpointPublished', 'LedgerRestored'"
+"""Types of events, as SQL, that state the root of the tree at a size."""
 
 
 def sizes_in(payloads: Iterable[bytes]) -> set[int]:

@@ -8,7 +8,8 @@ from forge.domain.digest import Digest
 from forge.ledger.blobs import BlobStore
 
 READ_LIMIT_BYTES = 1 << 20
-"""Largest blob in bytes that is searched for names of other blobs. A larger one is data."""
+"""Largest blob in bytes that is searched for names of other blobs. A larger one holds data
+and names none."""
 _SUFFIX = "sha256"
 """End of the name of each field that holds a digest."""
 _PREFIX = "sha256:"

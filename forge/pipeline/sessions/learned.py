@@ -12,6 +12,7 @@ from forge.events.session import ModelFailed, ModelResponded
 from forge.projections.sessions import RequestState, RoundState, SessionState
 
 ENTRY: TypeAdapter[Any] = TypeAdapter(Annotated[LogEntry, Field(discriminator="kind")])
+"""Parser of a stored entry, by its `kind`."""
 
 
 @dataclass

@@ -133,7 +133,7 @@ class ModelShape(Value):
 
     @cached_property
     def kv_values_per_token(self) -> int:
-        """Numbers that one layer keeps for each token of context."""
+        """How many numbers one layer keeps in its cache for each token of context: keys and values, or the latent."""
         if self.latent is not None:
             return self.latent.key_value_rank + self.latent.rotary_dim
         return 2 * self.kv_heads * self.head_dim
