@@ -27,7 +27,7 @@ from forge.lab.launch_plan.launcher import kept_plan
 from forge.languages import find_language
 from forge.pipeline.held_out import gets_feedback
 from forge.pipeline.job import RecordedCandidate, simulated
-from forge.pipeline.reused_judgement import Earlier, judged_earlier
+from forge.pipeline.reused_judgement import Judgement, judged_earlier
 from forge.pipeline.samples import Taken, parse_samples, protocol_of
 from forge.projections.runs import RunState
 from forge.sandbox.reply import ArtifactFile
@@ -154,7 +154,7 @@ def judged_before(workspace: Workspace, task_id: str) -> Callable[[Digest], int 
     return judged
 
 
-def earlier_judgement(workspace: Workspace, evidence: RecordedCandidate) -> Earlier | None:
+def earlier_judgement(workspace: Workspace, evidence: RecordedCandidate) -> Judgement | None:
     """Return the earlier judgement of this candidate; None if there is none.
 
     Only candidates of the same bytes or the same program are read; other submissions are passed over unparsed.

@@ -77,7 +77,7 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
     evidence = evidence_of(workspace, run, executor.site(workspace.policy), attempt=run.attempts.verify + 1)
     stands = None if again else earlier_judgement(workspace, evidence)
     if stands is not None:
-        outcome = reused_judgement.take_over(evidence, stands, report_of(workspace, stands.recorded.event))
+        outcome = reused_judgement.take_over(evidence, stands, report_of(workspace, stands.event))
     else:
         outcome = verify.verify(evidence, executor, progress=progress)
     key = f"verify:{run.run_id}:{evidence.attempt}"

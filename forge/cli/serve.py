@@ -17,6 +17,9 @@ LOOPBACK_HOST = "127.0.0.1"
 LOOPBACK_HOSTS = frozenset({LOOPBACK_HOST, "localhost", "::1"})
 """Names by which only this machine reaches itself."""
 Host = Annotated[str, typer.Option(help="Address to listen on. If other machines reach it, make a token first.")]
+PORT = 8791
+"""Port that the server listens on unless another is named. Chosen; it is above 1023, so that a user without rights
+may listen there."""
 Port = Annotated[int, typer.Option(help="Port to listen on; 0 takes any that is free.", min=0, max=65535)]
 Names = Annotated[
     list[str] | None,
@@ -33,7 +36,7 @@ OPEN_TO_OTHERS = (
 
 def serve(
     host: Host = LOOPBACK_HOST,
-    port: Port = 8791,
+    port: Port = PORT,
     allow_host: Names = None,
     work: Workers = 1,
     read_only: Annotated[bool, typer.Option("--read-only", help="Accept no changes, and start no worker.")] = False,

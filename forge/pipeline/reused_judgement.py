@@ -1,8 +1,6 @@
 """Finds an earlier judgement of the same candidate, or of the same program, that may be reused."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Literal
 
 from forge.domain.digest import Digest
 from forge.domain.verdict import ReasonCode
@@ -14,15 +12,11 @@ PASSING: frozenset[ReasonCode] = frozenset({"TIMEOUT", "OUT_OF_MEMORY", "RESOURC
 """Reasons that a busy machine can cause. A refusal with one of these is never reused."""
 
 
-@dataclass(frozen=True)
-class Earlier:
-    """A judgement that stands."""
-
-    recorded: Recorded[CandidateVerified] | Recorded[CandidateRejected]
-    likeness: Literal["the same bytes", "the same program"]
+Judgement = Recorded[CandidateVerified] | Recorded[CandidateRejected]
+"""Judgement that stands."""
 
 
-def judged_earlier(evidence: RecordedCandidate, history: Iterable[Recorded[Event]]) -> Earlier | None:
+def judged_earlier(evidence: RecordedCandidate, history: Iterable[Recorded[Event]]) -> Judgement | None:
     """Return an earlier refusal of the same program, or an earlier verdict on the same bytes; None if there is none.
 
     Task, gates, policy, machine and sandbox must be the same. A refusal is preferred to an acceptance. Judgements
@@ -30,22 +24,19 @@ def judged_earlier(evidence: RecordedCandidate, history: Iterable[Recorded[Event
     """
     gates = evidence.gates_sha256
     programs: dict[Digest, Digest | None] = {}
-    accepted: Earlier | None = None
-    refused: Earlier | None = None
+    accepted: Judgement | None = None
+    refused: Judgement | None = None
     for recorded in history:
         event = recorded.event
         if isinstance(event, CandidateSubmitted) and event.task_id == evidence.task.task_id:
             programs[event.candidate] = event.normalised_sha256
         elif isinstance(event, CandidateVerified) and _same_terms(event, evidence, gates):
             if _same_bytes(event, evidence) and _same_wall(event, evidence) and _same_draw(event, evidence):
-                accepted = Earlier(recorded, "the same bytes")  # type: ignore[arg-type]  # matched by its event
+                accepted = recorded  # type: ignore[assignment]  # matched by its event
         elif isinstance(event, CandidateRejected) and _same_terms(event, evidence, gates):
-            same_bytes = _same_bytes(event, evidence)
-            if same_bytes or (_is_program(event, evidence, programs) and not _own_tests_failed(event)):
-                likeness: Literal["the same bytes", "the same program"] = (
-                    "the same bytes" if same_bytes else "the same program"
-                )
-                refused = Earlier(recorded, likeness)  # type: ignore[arg-type]  # matched by its event
+            same_program = _is_program(event, evidence, programs) and not _own_tests_failed(event)
+            if _same_bytes(event, evidence) or same_program:
+                refused = recorded  # type: ignore[assignment]  # matched by its event
     return refused or accepted
 
 
@@ -79,9 +70,8 @@ def _own_tests_failed(event: CandidateRejected) -> bool:
     return bool(event.gates) and event.gates[-1].name == "own_tests"
 
 
-def take_over(evidence: RecordedCandidate, earlier: Earlier, report: bytes | None) -> Outcome:
+def take_over(evidence: RecordedCandidate, recorded: Judgement, report: bytes | None) -> Outcome:
     """Return the earlier judgement as this run's outcome, with the number of its event."""
-    recorded = earlier.recorded
     own: dict[str, object] = {
         "run_id": evidence.run_id,
         "candidate": evidence.submitted.candidate,

@@ -37,8 +37,6 @@ class Processor:
     l2_mb: float | None = None
     """Size of the last cache that all multiprocessors of a die share, summed over the dies, in MiB. AMD's Infinity
     Cache isn't counted."""
-    power_w: float | None = None
-    """Largest allowed power: thermal design power or board power."""
     interconnect_gb_s: float | None = None
     """Bandwidth to other GPUs, both directions together: NVLink, Infinity Fabric or else PCIe."""
     devices: int = 1

@@ -106,7 +106,6 @@ class RunState:
     plan: Recorded[PlanAccepted] | None = None
     prompt: Recorded[PromptRendered] | None = None
     submitted: Recorded[CandidateSubmitted] | None = None
-    duplicated: Recorded[CandidateDuplicated] | None = None
     verified: Recorded[CandidateVerified] | None = None
     benchmark: Recorded[BenchmarkRecorded] | None = None
     promotion: Recorded[KernelPromoted | PromotionDenied] | None = None
@@ -246,8 +245,6 @@ def _with_submission(run: RunState, recorded: Recorded[Event]) -> RunState:
         return replace(run, plan=recorded)
     if holds(recorded, PromptRendered):
         return replace(run, prompt=recorded)
-    if holds(recorded, CandidateDuplicated):
-        return replace(run, duplicated=recorded)
     if holds(recorded, ClaimRecorded):
         return replace(run, claims=(*run.claims, recorded))
     if not holds(recorded, CandidateSubmitted):

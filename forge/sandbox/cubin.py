@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from forge.sandbox.elf import ALLOCATED, NO_BITS, WRITABLE, File, Section, Symbol, read_file
+from forge.sandbox.elf import File, Section, Symbol, read_file
 
 LIMIT_BYTES = 64 * 2**20
 """Size of a cubin in bytes, at most. Chosen: half of what a whole build may have."""
@@ -21,16 +21,14 @@ _EXECUTABLE = 2
 """Type of an ELF file that can be executed (ET_EXEC of elf(5))."""
 _ABIS = {(0x33, 7), (0x41, 8)}
 """Pairs of EI_OSABI and EI_ABIVERSION: before and after about CUDA 12.8."""
-_OBJECT, _FUNCTION, _ENTRY = 1, 2, 0x10
-"""Symbol types STT_OBJECT and STT_FUNC, and the bit of `st_other` that tells a kernel from a device function."""
+_FUNCTION, _ENTRY = 2, 0x10
+"""Symbol type STT_FUNC, and the bit of `st_other` that tells a kernel from a device function."""
 _ISA_CLASS, _SPECIFIC, _SIZED = 0x09, 1, 4
 """Numbers in `.nv.compat`: the attribute, its value for code that runs on one architecture alone (sm_90a), and the
 form of an entry with a payload."""
 _NAME = re.compile(rb"[\x21-\x7e]+")
 _SUPPLIED = re.compile(r"\.nv\.reservedSmem\.\w+|__U[FD]T(_OFFSET|_CANONICAL|_END)?")
 """Names of undefined symbols that the driver lays out; they can't be called."""
-_PER_BLOCK = (".nv.shared.", ".nv.local.")
-"""Prefixes of sections that belong to one block of threads."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,14 +39,6 @@ class Cubin:
     """Architecture: `sm_90`, or `sm_90a` for code that runs on that architecture alone."""
     kernels: tuple[str, ...]
     """Names that can be launched, sorted, mangled as the compiler left them."""
-    global_state_bytes: int
-    """Size in bytes of the module's memory that kernels can write, which keeps its content between launches. It
-    holds `__device__` and `__managed__` variables, statics, and `__device__ const` ones, which the file doesn't
-    tell apart."""
-    global_names: tuple[str, ...]
-    """Names of that memory's parts, as a hint for messages; a file can leave names out."""
-    constant_bytes: int
-    """Size in bytes of `__constant__` memory, which only the host writes."""
     externals: tuple[str, ...]
     """Functions that the code calls and doesn't define, sorted: the driver's printf and malloc, device-side
     launches."""
@@ -64,19 +54,12 @@ def read_cubin(untrusted: bytes) -> Cubin:
     if file.type != _EXECUTABLE:
         raise ValueError(f"a cubin is of ELF type {file.type}, expected linked code ({_EXECUTABLE}), not an object")
     named = _sections(file)
-    state = [section for section in file.sections if _outlives_a_launch(section)]
-    held = {section.index for section in state}
     kernels = sorted(_text(symbol) for symbol in file.symbols if _is_kernel(symbol, file))
     if len(set(kernels)) != len(kernels):
         raise ValueError("a cubin has two kernels of one name")
     return Cubin(
         arch=_arch(file, named),
         kernels=tuple(kernels),
-        global_state_bytes=sum(section.size for section in state),
-        global_names=tuple(
-            sorted({_text(one) for one in file.symbols if one.section in held and one.type == _OBJECT})
-        ),
-        constant_bytes=named[b".nv.constant3"].size if b".nv.constant3" in named else 0,
         externals=tuple(sorted(_externals(file))),
     )
 
@@ -86,17 +69,6 @@ def _sections(file: File) -> Mapping[bytes, Section]:
     if len(named) != len(file.sections):
         raise ValueError("a cubin has two sections of one name")
     return named
-
-
-def _outlives_a_launch(section: Section) -> bool:
-    """Return whether kernels' writes to the section last until the next launch.
-
-    They do in every writable section that isn't a block's own.
-    """
-    name = section.name.decode("latin-1")
-    if name.startswith(_PER_BLOCK) and section.type == NO_BITS:
-        return False
-    return name.startswith(".nv.global") or section.flags & (WRITABLE | ALLOCATED) == WRITABLE | ALLOCATED
 
 
 def _is_kernel(symbol: Symbol, file: File) -> bool:

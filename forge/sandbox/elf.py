@@ -6,8 +6,6 @@ Distrusts every byte. Raises nothing but ValueError. Layout: System V ABI, chapt
 import struct
 from dataclasses import dataclass
 
-WRITABLE, ALLOCATED = 1, 2
-"""Section flags SHF_WRITE and SHF_ALLOC."""
 NO_BITS = 8
 """Section type SHT_NOBITS: memory without content in the file."""
 _SYMBOLS = 2
@@ -33,10 +31,8 @@ _ABSOLUTE = 0xFFF1
 class Section:
     """One entry of the section table."""
 
-    index: int
     name: bytes
     type: int
-    flags: int
     offset: int
     size: int
     link: int
@@ -95,16 +91,12 @@ def _sections(untrusted: bytes, *, at: int, count: int, names: int) -> tuple[Sec
     table = list(_SECTION.iter_unpack(_slice(untrusted, at, count * _SECTION.size)))
     strings = _slice(untrusted, table[names][4], table[names][5])
     found = []
-    for index, (name, kind, flags, _, offset, size, link, _, _, _) in enumerate(table):
+    for name, kind, _, _, offset, size, link, _, _, _ in table:
         if kind not in (0, NO_BITS):
             _require_within(untrusted, offset, size)
         if size > _ADDRESS_SPACE:
             raise ValueError(f"an ELF section has {size} bytes, expected at most {_ADDRESS_SPACE}")
-        found.append(
-            Section(
-                index=index, name=_string(strings, name), type=kind, flags=flags, offset=offset, size=size, link=link
-            )
-        )
+        found.append(Section(name=_string(strings, name), type=kind, offset=offset, size=size, link=link))
     return tuple(found)
 
 

@@ -14,9 +14,6 @@ from fastapi import FastAPI
 from forge.errors import UsageError
 from forge.web.connections import TimedConnection, room_for_connections
 
-PORT = 8791
-"""Port that the server listens on unless another is named. Chosen; it is above 1023, so that a user without rights
-may listen there."""
 BACKLOG = 256
 """Number of connections that wait until the server takes them. Chosen; the server takes them within milliseconds."""
 KEEP_S, GRACE_S = 5, 3

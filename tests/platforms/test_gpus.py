@@ -80,7 +80,6 @@ def test_a_figure_is_positive_or_absent_and_has_a_source(processor) -> None:
         processor.multiprocessors,
         processor.shared_kb_per_multiprocessor,
         processor.l2_mb,
-        processor.power_w,
         processor.interconnect_gb_s,
         *processor.peak_tflop_s.values(),
     )

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from forge.sandbox.cubin import Cubin, read_cubin
-from forge.sandbox.elf import ALLOCATED, WRITABLE, read_file
+from forge.sandbox.elf import read_file
 from tests.sandbox.cubins import (
     CONSTANT,
     COUNTER,
@@ -36,18 +36,13 @@ def everything() -> bytes:
 
 
 def test_a_plain_kernel_has_a_name_and_an_architecture_and_nothing_else() -> None:
-    assert read_cubin(assemble(kernel("add"))) == Cubin(
-        arch="sm_90a", kernels=("add",), global_state_bytes=0, global_names=(), constant_bytes=0, externals=()
-    )
+    assert read_cubin(assemble(kernel("add"))) == Cubin(arch="sm_90a", kernels=("add",), externals=())
 
 
-def test_everything_that_a_launch_could_lean_on_is_told() -> None:
+def test_every_kernel_and_foreign_function_is_told() -> None:
     assert read_cubin(everything()) == Cubin(
         arch="sm_90a",
         kernels=("one", "two"),
-        global_state_bytes=4 + 16,
-        global_names=("counter", "table"),
-        constant_bytes=32,
         externals=("vprintf",),
     )
 
@@ -78,18 +73,6 @@ def test_a_device_function_is_no_kernel() -> None:
     assert any(b"count" in symbol.name and symbol.type == FUNCTION for symbol in read_file(content).symbols)
     assert read_cubin(content).kernels == ("add",)
     assert read_cubin(content).externals == ()
-
-
-def test_writable_memory_counts_by_whatever_name_it_goes() -> None:
-    content = everything()
-    section = next(one for one in read_file(content).sections if one.name == b".nv.global")
-    entry = struct.unpack_from("<Q", content, SECTION_TABLE)[0] + 64 * section.index
-    assert section.flags == WRITABLE | ALLOCATED
-    renamed = patched(content, entry, struct.pack("<I", struct.unpack_from("<I", content, entry)[0] + 1))
-    assert b"nv.global" in {one.name for one in read_file(renamed).sections}
-    assert read_cubin(renamed).global_state_bytes == 20
-    read_only = patched(content, entry + 8, struct.pack("<Q", ALLOCATED))
-    assert read_cubin(read_only).global_state_bytes == 20
 
 
 @pytest.mark.parametrize(
@@ -146,7 +129,6 @@ def test_a_damaged_cubin_is_a_cubin_or_a_value_error(data: st.DataObject) -> Non
     except ValueError:
         return
     assert found.arch.startswith("sm_")
-    assert found.global_state_bytes >= 0
     assert list(found.kernels) == sorted(set(found.kernels))
 
 
@@ -154,9 +136,8 @@ def test_a_file_of_many_long_names_is_read_in_bounded_memory() -> None:
     content = everything()
     file = read_file(content)
     symbols = next(one for one in file.sections if one.type == 2)
-    strings = file.sections[symbols.link]
     (table,) = struct.unpack_from("<Q", content, SECTION_TABLE)
     long = b"a" * (2**20) + b"\0"
-    grown = patched(content + long, table + 64 * strings.index + 0x18, struct.pack("<QQ", len(content), len(long)))
+    grown = patched(content + long, table + 64 * symbols.link + 0x18, struct.pack("<QQ", len(content), len(long)))
     with pytest.raises(ValueError, match="doesn't end"):
         read_cubin(grown)

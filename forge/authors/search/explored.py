@@ -28,7 +28,6 @@ class Climb:
 
     found: dict[Digest, tuple[float, Setting]] = field(default_factory=dict)
     best: float = -math.inf
-    batches: int = 0
     stale: int = 0
     """Number of batches since the last progress."""
 
@@ -86,7 +85,6 @@ def _take_batch(state: Explored, trials: Sequence[Trial], patience: int) -> None
         state.seen[name] = trial.setting
         if isinstance(trial.result, TimedTrial):
             climb.found[name] = state.timed[name] = (trial.result.log_mean, trial.setting)
-    climb.batches += 1
     best = max((ratio for ratio, _ in climb.found.values()), default=-math.inf)
     climb.stale = 0 if best > climb.best + GAIN else climb.stale + 1
     climb.best = max(climb.best, best)

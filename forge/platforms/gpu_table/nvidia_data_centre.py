@@ -30,7 +30,6 @@ NVIDIA_DATA_CENTRE = (
         multiprocessors=132,
         shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
-        power_w=700.0,
         interconnect_gb_s=900.0,
     ),
     Processor(
@@ -46,7 +45,6 @@ NVIDIA_DATA_CENTRE = (
         multiprocessors=132,
         shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
-        power_w=700.0,
         interconnect_gb_s=900.0,
         aliases=("h100sxm", "h100sxm5", "h10080gbhbm3"),
     ),
@@ -70,7 +68,6 @@ NVIDIA_DATA_CENTRE = (
         multiprocessors=114,
         shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
-        power_w=350.0,
         interconnect_gb_s=600.0,
         aliases=("h100pcie80gb",),
     ),
@@ -92,7 +89,6 @@ NVIDIA_DATA_CENTRE = (
         },
         memory_gb=94.0,
         shared_kb_per_multiprocessor=228,
-        power_w=400.0,
         interconnect_gb_s=600.0,
         aliases=("h100nvl94gb",),
     ),
@@ -109,7 +105,6 @@ NVIDIA_DATA_CENTRE = (
         multiprocessors=132,
         shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
-        power_w=1000.0,
         interconnect_gb_s=900.0,
         aliases=("gh20096gb", "gh200480gb"),
     ),
@@ -126,7 +121,6 @@ NVIDIA_DATA_CENTRE = (
         multiprocessors=132,
         shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
-        power_w=1000.0,
         interconnect_gb_s=900.0,
     ),
     Processor(
@@ -148,7 +142,6 @@ NVIDIA_DATA_CENTRE = (
         },
         memory_gb=180.0,
         shared_kb_per_multiprocessor=228,
-        power_w=1000.0,
         interconnect_gb_s=1800.0,
     ),
     Processor(
@@ -164,7 +157,6 @@ NVIDIA_DATA_CENTRE = (
         multiprocessors=108,
         shared_kb_per_multiprocessor=164,
         l2_mb=40.0,
-        power_w=400.0,
         interconnect_gb_s=600.0,
         aliases=("a10080gb", "a10080gbsxm", "a100sxm480gb"),
     ),
@@ -181,7 +173,6 @@ NVIDIA_DATA_CENTRE = (
         multiprocessors=108,
         shared_kb_per_multiprocessor=164,
         l2_mb=40.0,
-        power_w=400.0,
         interconnect_gb_s=600.0,
         aliases=("a10040gbsxm", "a100sxm440gb"),
     ),
@@ -197,7 +188,6 @@ NVIDIA_DATA_CENTRE = (
         memory_gb=24.0,
         multiprocessors=72,
         shared_kb_per_multiprocessor=100,
-        power_w=150.0,
         interconnect_gb_s=64.0,
     ),
     Processor(
@@ -212,7 +202,6 @@ NVIDIA_DATA_CENTRE = (
         memory_gb=48.0,
         multiprocessors=84,
         shared_kb_per_multiprocessor=100,
-        power_w=300.0,
         interconnect_gb_s=112.5,
     ),
     Processor(
@@ -234,7 +223,6 @@ NVIDIA_DATA_CENTRE = (
         memory_gb=48.0,
         multiprocessors=142,
         shared_kb_per_multiprocessor=100,
-        power_w=350.0,
         interconnect_gb_s=64.0,
     ),
     Processor(
@@ -255,7 +243,6 @@ NVIDIA_DATA_CENTRE = (
         },
         memory_gb=24.0,
         shared_kb_per_multiprocessor=100,
-        power_w=72.0,
         interconnect_gb_s=64.0,
     ),
 )
