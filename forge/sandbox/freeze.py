@@ -35,8 +35,6 @@ longer than a look takes, since a new process works on meanwhile, and a thread i
 _QUEUE_INFO_S = 0.25
 """Seconds for which a thread off its processor may seem to wait for one. After that this kernel is assumed not to
 show where threads sleep."""
-_SCHEDULED = 2
-"""Kind of a process's clock that counts as the scheduler does, in nanoseconds (CPUCLOCK_SCHED)."""
 _READ_BYTES = 2**16
 """Number of bytes that one reading asks the kernel for. Only a list of thousands of processes is longer, and then
 takes another reading."""
@@ -132,12 +130,10 @@ class FrozenGuest:
         changed = {thread: times for thread, times in now.items() if times != self._ran.get(thread)}
         return moved(self._ran, {thread: changed[thread] for thread in changed if _state(thread) not in _ENDED})
 
-    def processor_ns(self) -> int:
-        """Return the processor nanoseconds of the processes that were stopped once, without those that are gone.
-
-        A process's clock counts its threads up to this moment, also those that run now or have ended.
-        """
-        return sum(map(_processor_ns, self._held))
+    @property
+    def held(self) -> tuple[int, ...]:
+        """Ids of the processes that were stopped once; some may have ended."""
+        return tuple(self._held)
 
     def undelayed_ns(self, elapsed_ns: int) -> int:
         """Return the nanoseconds of the last release without those in which its threads waited for a processor."""
@@ -264,14 +260,6 @@ def _state(thread: str) -> bytes:
 
 def _states(threads: Iterable[str]) -> dict[str, bytes]:
     return {thread: _state(thread) for thread in threads}
-
-
-def _processor_ns(pid: int) -> int:
-    """Return the processor nanoseconds of a process, 0 if it is gone; see MAKE_PROCESS_CPUCLOCK in posix-timers.h."""
-    try:
-        return time.clock_gettime_ns(~pid << 3 | _SCHEDULED)
-    except OSError:
-        return 0
 
 
 def _off_queue(thread: str) -> bool:

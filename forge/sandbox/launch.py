@@ -27,6 +27,7 @@ from forge.sandbox.folders import HeldFolder
 from forge.sandbox.freeze import FrozenGuest, any_alive
 from forge.sandbox.guest_entry.plan import Level
 from forge.sandbox.isolation import Walls, judge
+from forge.sandbox.late_work import LateWork
 from forge.sandbox.limits import MIB, Limits
 from forge.sandbox.log import Log
 from forge.sandbox.memory import LOOK_S, Excess, held_bytes, shows_memory, watch
@@ -91,6 +92,7 @@ class Guest:
         self._gone = threading.Event()
         self._init_pid = reports.init_pid()
         self._frozen = FrozenGuest(self._init_pid) if self._init_pid is not None else None
+        self.late_work = LateWork(group, self._frozen)
         self._memory = watch(
             group, self._init_pid or process.pid, limits.total_memory_bytes, scratch=reports.scratch, given=given
         )
@@ -160,16 +162,6 @@ class Guest:
     def moved(self) -> str:
         """Return which threads have run since they were stopped, as text; empty if none."""
         return "" if self._frozen is None or self._gone.is_set() else self._frozen.moved()
-
-    def processor_ns(self) -> int:
-        """Return the processor nanoseconds that the guest has taken so far, for a difference between two moments.
-
-        Only a group counts processes that have ended. The processes' own clocks are read before the group's count,
-        since the kernel then counts what runs now.
-        """
-        clocks_ns = 0 if self._frozen is None else self._frozen.processor_ns()
-        group_ns = self._group.cpu_ns()
-        return clocks_ns if group_ns is None else group_ns
 
     def undelayed_ns(self, elapsed_ns: int) -> int:
         """Return the nanoseconds of the last release without those in which its threads waited for a processor."""

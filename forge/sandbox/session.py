@@ -256,7 +256,7 @@ class Session:
         if not self._channel.send(command):
             return self._gone()
         untrusted = self._channel.await_reply(self._patience_s)
-        taken_ns = self._guest.processor_ns()  # before the clock is read, so that no work falls between the two
+        self._guest.late_work.begin()  # before the clock is read, so that no work falls between the two
         elapsed_ns = time.perf_counter_ns() - started_ns
         host_waited_ns = waited_ns() - waited_before_ns
         self._guest.rest()
@@ -266,7 +266,7 @@ class Session:
             return self._gone()
         if self._stage.stands_still and (unstopped := self._stop()):
             return unstopped
-        late_ns = self._guest.processor_ns() - taken_ns if self._stage.stands_still else 0
+        late_ns = self._guest.late_work.taken_ns() if self._stage.stands_still else 0
         if calls is not None:  # a look at the surroundings follows a chain, and is no part of it
             self.undelayed_ns = self._guest.undelayed_ns(elapsed_ns - host_waited_ns)
         answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns + max(0, late_ns), calls=calls)
