@@ -4,6 +4,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.claims import TYPES, ClaimEvidence, check_page, gather, kernel_sentences
 from forge.errors import UnknownName, UsageError
@@ -68,16 +69,13 @@ def _page(file: Path) -> str:
 
 def _text(file: Path, limit_bytes: int) -> str:
     try:
-        with file.open("rb") as stream:
-            content = stream.read(limit_bytes + 1)
+        return read_regular(file, limit_bytes=limit_bytes).decode("utf-8-sig")
     except OSError as error:
         raise UsageError(f"can't read {str(file)!r} ({error.strerror}): expected a file of text") from error
-    if len(content) > limit_bytes:
-        raise UsageError(f"{str(file)!r} is too big: expected at most {limit_bytes} bytes")
-    try:
-        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise UsageError(f"{str(file)!r} is no text in UTF-8 (byte {error.start}): expected Markdown") from error
+    except ValueError as error:
+        raise UsageError(f"can't read {str(file)!r} ({error}): expected a file of text") from error
 
 
 def _beside(page: Path) -> Callable[[str], str | None]:

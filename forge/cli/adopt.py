@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.app.user_paths import read_regular
 from forge.cli.options import Json
 from forge.cli.output import emit_json, emit_table
 from forge.errors import UsageError
@@ -51,9 +52,7 @@ def _row(line: dict[str, Any]) -> tuple[object, ...]:  # Any: a JSON document
 def _read(file: Path) -> dict[str, Any]:  # Any: a JSON document
     expected = "expected a JSON file that Adopted.write_report wrote"
     try:
-        if file.stat().st_size > REPORT_BYTES:
-            raise UsageError(f"{str(file)!r} has more than {REPORT_BYTES} bytes: {expected}")
-        document: dict[str, Any] = json.loads(file.read_bytes())
+        document: dict[str, Any] = json.loads(read_regular(file, limit_bytes=REPORT_BYTES))
         if document["kind"] != "adoption" or document["schema_version"] != 1:
             raise UsageError(f"{str(file)!r} is of kind {document['kind']!r:.50}: {expected}, of this version")
         for one in document["lines"]:

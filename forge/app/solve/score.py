@@ -10,6 +10,7 @@ from forge.app.sessions.report import FAST
 from forge.app.sessions.view import used
 from forge.app.solve.children import Work, attempts_of
 from forge.app.tasks import create_task
+from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts
 from forge.errors import ForgeError, IntegrityError, UsageError
@@ -17,6 +18,8 @@ from forge.lab.job import Progress
 from forge.pipeline.create import TaskRequest
 
 Data = dict[str, object]
+SUITE_BYTES = 1 << 20
+"""Size of a suite's list in bytes, at most. A thousand entries take about 100 KiB."""
 MOST_ENTRIES = 1000
 """Number of tasks of a suite, at most. Chosen; each entry is looked up in the ledger."""
 
@@ -59,7 +62,7 @@ def read_suite(path: Path) -> list[Entry]:
     if path.suffix != ".json":
         return [Entry(name=one.stem, file=one) for one in problem_files(path)]
     try:
-        listed = json.loads(path.read_bytes())
+        listed = json.loads(read_regular(path, limit_bytes=SUITE_BYTES))
         entries = [Entry(name=f"{one['op']} {one['shape']}", op=one["op"], shape=one["shape"]) for one in listed]
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         expected = 'expected a JSON list of objects such as {"op": "rmsnorm", "shape": "batch=16,hidden_size=4096"}'
