@@ -19,7 +19,7 @@ The server's own OpenAPI 3.1 document is at `/api/v1/openapi.json`, with every f
 
 An error is a problem document (`application/problem+json`) with one of [the error codes](errors.md) and a hint.
 A list has `items`, `next` and `seq`; give `next` as `after` for the page after it.
-An answer has an `ETag`; send it as `If-None-Match`, and the answer is `304` while the ledger stands still.
+An answer has an `ETag`; send it as `If-None-Match`, and the answer is `304` until the ledger gets another event.
 A token is sent as `Authorization: Bearer TOKEN`; [what it allows](how-to/what-a-token-can-do.md) has a page.
 """
 Document = dict[str, Any]

@@ -235,7 +235,7 @@ def _events() -> Iterator[str]:
         writers = ", ".join(f"`{one}:`" for one, groups in MAY_WRITE.items() if KINDS[name].group in groups)
         yield f"Version {KINDS[name].version}. Stream `{KINDS[name].stream}`. Written by {writers}."
         if name == "CandidateRejected":
-            yield "At the stage `submit` it belongs to handing in: every actor that may hand in may write it."
+            yield "At the stage `submit` it counts as part of a submission: every actor that may submit may write it."
         yield ""
         yield from _fields(event)
         named |= _values_in(event)

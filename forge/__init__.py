@@ -1,6 +1,6 @@
 """Forge: the trust layer for machine-written GPU kernels.
 
-An untrusted author hands in a kernel; Forge decides, on evidence it gathered itself, whether the kernel is
+An untrusted author submits a kernel; Forge decides, on evidence it gathered itself, whether the kernel is
 correct and really faster. Only then may a registry offer it to an inference engine.
 
 The map of the package, from the top down. A module imports only what stands below it:
@@ -20,7 +20,7 @@ The map of the package, from the top down. A module imports only what stands bel
 - `operations`, `platforms`, `languages`, `contenders`: what can be asked for, one file or folder each
 - `domain`: the frozen nouns
 - `adopt`: promoted kernels in a running program; torch and cuda-bindings inside functions only
-- `guest`: runs beside hostile code; `guest.wire` is its only voice
+- `guest`: runs beside hostile code; it answers through `guest.wire` alone
 - `lookup`: the read side for other programs, standard library only
 - `proof`: what another program needs to check one promotion; standard library and `cryptography` only
 - `errors`: every exception, with a code that docs/errors.md explains

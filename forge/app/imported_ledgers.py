@@ -44,7 +44,7 @@ def _promotions(home: HasEvents, ledger_id: str) -> list[Data]:
 
 
 def _ended(home: HasEvents, ledger_id: str) -> Mapping[object, str]:
-    """Return kernel -> what became of it there, the gravest last."""
+    """Return kernel -> what became of it there; of several events the most serious one."""
     ended: dict[object, str] = {}
     for kind, state in (
         ("KernelDeprecated", "deprecated"),
@@ -58,7 +58,7 @@ def _ended(home: HasEvents, ledger_id: str) -> Mapping[object, str]:
 
 
 def _status(ended: str | None, *, is_invalid: bool) -> str:
-    """Return a kernel's status there; a revocation is graver than a withdrawn benchmark."""
+    """Return a kernel's status there; a revocation is more serious than a withdrawn benchmark."""
     return "evidence_invalid" if is_invalid and ended != "revoked" else ended or "promoted"
 
 

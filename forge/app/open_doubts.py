@@ -23,7 +23,7 @@ def doubts(workspace: HasEvents) -> Answer:
         told = (sizes, event["output"], event["excess"], one.actor)
         row = (one.seq, one.recorded_at, event["kernel_id"], *told)
         rows.append(row)
-    note = "A doubt was handed in by a program, and decides nothing: verify the candidate again, or answer it."
+    note = "A doubt is a program's claim and decides nothing: verify the candidate again, or answer it."
     return Answer("Open doubts about kernels", COLUMNS, tuple(rows), notes=(note,))
 
 

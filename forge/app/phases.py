@@ -42,7 +42,7 @@ def submit(
 ) -> Event:
     """Take a candidate in; return CandidateSubmitted or CandidateRejected.
 
-    `actor` is who hands it in. Default: the person at the command line.
+    `actor` is who submits it. Default: the person at the command line.
     """
     if run.state == "planned":
         prepare(workspace, run)

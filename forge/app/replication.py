@@ -196,7 +196,7 @@ def _require_on_offer(workspace: Workspace, promoted: KernelPromoted) -> None:
     standing = standing_of(workspace, promoted)
     if standing.status not in ("active", "deprecated"):
         raise AlreadyDecided(
-            f"kernel {promoted.kernel_id!r} is {standing.status} ({standing.reason}): only a kernel on offer is "
-            "replicated; another run measures it anew",
+            f"kernel {promoted.kernel_id!r} is {standing.status} ({standing.reason}): expected an "
+            "active or deprecated one; to measure it anew, open another run",
             hint=f"forge run open {promoted.task_id}",
         )

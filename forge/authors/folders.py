@@ -1,4 +1,4 @@
-"""The author of a list: hands in each of some candidate folders once, in order."""
+"""The author of a list: submits each of some candidate folders once, in order."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The author that is a program of the user or a person: it is told the feedback, and what it submits is handed in.
+"""The author that is a program of the user or a person: it gets the feedback and submits candidates.
 
 Each exchange with it is a request: it is recorded, it costs time, and a replay reads it.
 """

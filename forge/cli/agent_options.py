@@ -38,7 +38,11 @@ AgentCommand = Annotated[
 ]
 Allow = Annotated[
     list[str] | None,
-    typer.Option("--allow", metavar="PATH[:rw]", help="Another path that the command may read; may be repeated."),
+    typer.Option(
+        "--allow",
+        metavar="PATH[:rw]",
+        help="Another path that the command may read, or with :rw also write; may be repeated.",
+    ),
 ]
 AllowEnv = Annotated[
     list[str] | None,
@@ -48,7 +52,9 @@ AllowEnv = Annotated[
 ]
 Language = Annotated[str, typer.Option("--language", help="Language of the kernels: cpp, cuda, triton or torch.")]
 Gpu = Annotated[str, typer.Option("--gpu", help="The processor, such as cpu or h200.")]
-Hypothesis = Annotated[str, typer.Option("--hypothesis", help="Why it is right, or faster, and what changed.")]
+Hypothesis = Annotated[
+    str, typer.Option("--hypothesis", help="Why the candidate is right, or faster, and what changed in it.")
+]
 Profile = Annotated[
     str | None,
     typer.Option(

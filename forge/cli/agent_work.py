@@ -73,7 +73,7 @@ def work_to_the_end(
 
 @contextmanager
 def closing_agent(asked: object) -> Iterator[None]:
-    """End a coding agent with the block; other answerers have nothing to end."""
+    """End a coding agent with the block; other kinds of authors have nothing to end."""
     from forge.app.sessions.coding_agent import CodingAgent
 
     try:

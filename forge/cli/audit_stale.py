@@ -22,7 +22,9 @@ def stale(
     days: Annotated[int, typer.Option(help="Largest age of evidence in days; older evidence is stale.")] = 90,
     current: Annotated[
         Literal["here", "ledger", "any"],
-        typer.Option(help="Machine to compare with: this one, the newest recorded one of each GPU, or none."),
+        typer.Option(
+            help="Machine to compare with: here (this one), ledger (the newest recorded one of each GPU), any (none)."
+        ),
     ] = "here",
 ) -> None:
     """List active kernels whose evidence is old, or from another kind of machine than the current one.

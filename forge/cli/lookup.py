@@ -13,7 +13,7 @@ Deprecated = Annotated[bool, typer.Option("--deprecated", help="Return a depreca
 Nearest = Annotated[
     bool,
     typer.Option(
-        "--nearest", help="Also accept a kernel for a shape between verified shapes that wasn't verified itself."
+        "--nearest", help="Also accept a kernel at a shape that wasn't verified, if it lies between verified shapes."
     ),
 ]
 Family = Annotated[

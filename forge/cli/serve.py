@@ -45,7 +45,7 @@ def serve(
 ) -> None:
     """Serve web pages and the HTTP API, and work off what is asked for, until interrupted.
 
-    It prints its address. Programs hand candidates in with a token; forge token add makes one.
+    It prints its address. Programs submit candidates with a token; forge token add makes one.
 
     Example: forge serve --port 8791 --work 1
     """

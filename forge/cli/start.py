@@ -193,7 +193,7 @@ def demo(
 ) -> None:
     """Run all phases on shipped examples: promote one kernel, refuse one cheat, and look the kernel up.
 
-    With --search, a session tries settings of a C++ template, and hands in the fastest one.
+    With --search, a session tries settings of a C++ template, and submits the fastest one.
 
     Example: forge demo --home .demo
     """

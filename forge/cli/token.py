@@ -19,7 +19,7 @@ def add(
     name: Name,
     scope: Annotated[
         str,
-        typer.Option(help="author: may hand candidates in. operator: may also do what you do, but for decisions."),
+        typer.Option(help="author: may submit candidates. operator: may also do what you do, but for decisions."),
     ],
     expires: Annotated[
         str | None,

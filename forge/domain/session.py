@@ -27,7 +27,7 @@ class SessionTerms(Value):
     rounds_without_gain: Annotated[int, Field(ge=1)] = 5
     """Number of rounds in a row with candidates and without a gain, after which the session ends."""
     refused_rounds: Annotated[int, Field(ge=1)] = 5
-    """Number of rounds in a row in which every candidate was refused, after which the author has gone astray."""
+    """Number of rounds in a row in which every candidate was refused, after which the session ends."""
     floor_share: Annotated[float, Field(gt=0, le=1)] = 0.95
     """Share of the shortest possible time: a promoted kernel that reaches it leaves hardly anything to gain."""
     rounds: Annotated[int, Field(ge=1)] = 1000

@@ -11,7 +11,7 @@ from forge.events.fact import Fact
 
 
 class KernelDoubted(Fact):
-    """A program that adopted a kernel reported a wrong answer. It was handed in, so it decides nothing."""
+    """A program that adopted a kernel reported a wrong answer. The report is a claim, so it decides nothing."""
 
     kernel_id: str
     family: str

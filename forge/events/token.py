@@ -6,7 +6,7 @@ from forge.domain.digest import Digest
 from forge.events.fact import Fact
 
 Scope = Literal["author", "operator"]
-"""What a token lets its holder do: an author hands candidates in, an operator acts for the person who granted it."""
+"""What a token lets its holder do: an author submits candidates, an operator acts for the person who granted it."""
 
 
 class TokenGranted(Fact):

@@ -32,12 +32,12 @@ GUEST_CPU_S = 7200
 timing. Chosen: two hours, since the host's own count ends guests earlier."""
 WALL_PER_CPU_S = 16
 """Wall seconds that the host waits for a guest, for each processor second of one thread. Chosen; a thread that gets
-less than a sixteenth of a processor counts as one that stands still."""
+less than a sixteenth of a processor counts as idle."""
 WALL_PER_CANDIDATE_S = 4
 """Seconds that the host waits for all guests of a candidate, for each processor second that they have together.
 Chosen; what ends by it has no verdict, so that it may be shorter than a guest's own."""
 STILL_S = 30.0
-"""Seconds after which a guest that takes no processor time stands still. Chosen; imports from a cold disk pause for
+"""Seconds without processor time after which a guest counts as idle. Chosen; imports from a cold disk pause for
 less."""
 MOST_COUNTED_THREADS = 8
 """Number of threads that may each use their processor seconds in full, at most. Chosen; a guest that hangs in all

@@ -45,7 +45,7 @@ def _may_write(actor: str, group: "Group") -> bool:
 
 
 def group_of(type_name: str, group: "Group", stage: object) -> "Group":
-    """Return the group of an event of a type: a refusal at submission is handed in, any later refusal is evidence."""
+    """Return the group of an event of a type. A refusal counts as submitted at submission, later as evidence."""
     return "handed_in" if type_name == "CandidateRejected" and stage == "submit" else group
 
 

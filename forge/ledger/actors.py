@@ -1,4 +1,4 @@
-"""Decides which actor may write which event: an author hands in work and claims, never the evidence that judges them.
+"""Decides which actor may write which event: an author submits work and claims, never the evidence that judges them.
 
 Every event type names its group (`forge/events/kinds.py`). A class of actors may write all types of a group or none.
 """

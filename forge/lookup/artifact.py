@@ -20,10 +20,17 @@ def listed_files(kernel: Kernel) -> dict[str, str]:
     try:
         files = {file["path"]: file["sha256"] for file in json.loads(untrusted)["files"]}
     except DAMAGE as error:
-        raise BlobCorrupt(f"{kernel.kernel_id!r} has a listing that can't be read: {error!r}") from error
+        raise BlobCorrupt(
+            f"the list of files of {kernel.kernel_id!r} can't be read ({error!r}): publish the registry again",
+            hint="forge ledger rebuild",
+        ) from error
     for name, digest in files.items():
         if not is_plain(name) or not is_digest(digest) or name == KERNEL_FILE:
-            raise BlobCorrupt(f"{kernel.kernel_id!r} lists {name!r} of digest {digest!r}: expected plain names")
+            raise BlobCorrupt(
+                f"{kernel.kernel_id!r} lists the file {name!r} with digest {digest!r}: expected a plain name and a "
+                "SHA-256; publish the registry again",
+                hint="forge ledger rebuild",
+            )
     return files
 
 

@@ -1,4 +1,4 @@
-"""What the asker of a lookup accepts."""
+"""What the caller of a lookup accepts."""
 
 from forge.lookup.frozen import Frozen
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Question:
-    """One slot at one shape, and what its asker accepts."""
+    """One slot at one shape, and what the caller accepts."""
 
     __slots__ = ("axes", "dtype", "gpu", "gpus", "language", "logs", "op", "policy", "sizes")
 

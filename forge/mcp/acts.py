@@ -81,7 +81,7 @@ async def task_brief(call: Asking, asked: forms.BriefForm) -> Fitted:
 
 
 async def submit(call: Asking, asked: forms.SubmitForm) -> Fitted:
-    """Hand a candidate in. It answers at once with a run_id; then call wait."""
+    """Submit a candidate. It answers at once with a run_id; then call wait."""
     from forge.app.desk import asking
 
     found = await asyncio.wrap_future(
@@ -189,7 +189,7 @@ async def recommend(call: Asking, asked: forms.RecommendForm) -> Fitted:
 
 
 async def budget(call: Asking, asked: forms.BudgetForm) -> Fitted:
-    """Read how many candidates you have handed in, or what is left of a session's budget."""
+    """Read how many candidates you have submitted, or what is left of a session's budget."""
     from forge.app.desk import agents, answers
 
     if asked.session is not None:

@@ -48,7 +48,7 @@ class SubmitForm(ToolForm):
     until: Literal["verify", "bench", "promote"] = "promote"
     key: Annotated[
         str | None,
-        Field(max_length=LONGEST_KEY, description="Your own name for this try; the same key never hands in twice."),
+        Field(max_length=LONGEST_KEY, description="Your own name for this try; the same key never submits twice."),
     ] = None
 
 

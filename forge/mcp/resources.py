@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 BEGINNING = "forge://"
 TEMPLATES = {
     "forge://task/{id}": "The brief of a task.",
-    "forge://candidate/{digest}": "A candidate: who handed it in, its gates and files.",
+    "forge://candidate/{digest}": "A candidate: who submitted it, its gates and files.",
     "forge://candidate/{digest}/{file}": "A file of a candidate.",
     "forge://kernel/{id}": "A kernel's entry in the registry: every number, and the event behind it.",
     "forge://kernel/{id}/{file}": "A file of a kernel, as it was promoted.",
@@ -21,7 +21,7 @@ TEMPLATES = {
 }
 """Form of an address -> what is there."""
 PROMPT = "write_kernel"
-PROMPT_TEXT = "Write a kernel for a task of Forge, hand it in, and mend it until it is promoted or not worth more."
+PROMPT_TEXT = "Write a kernel for a task of Forge, submit it, and mend it until it is promoted or not worth more."
 LONGEST_ADDRESS = 400
 """Largest length of an address, in characters. A file's path in a run has at most 200 of them."""
 

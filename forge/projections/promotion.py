@@ -121,13 +121,13 @@ def require_run(state: State, recorded: Recorded[KernelPromoted]) -> None:
     event = recorded.event
     run, handed_in = state.get("runs", event.run_id), state.get("trials", event.run_id)
     if run is None or handed_in is None:
-        raise corrupt(recorded, f"run {event.run_id!r}, in which nothing was handed in")
+        raise corrupt(recorded, f"run {event.run_id!r}, in which nothing was submitted")
     if run["promote_attempts"] != 1 or run["sealed"]:
         raise corrupt(recorded, f"run {event.run_id!r}, which had been decided before")
     if event.candidate != handed_in["candidate"]:
         raise corrupt(recorded, f"candidate {event.candidate!r}, but its run submitted {handed_in['candidate']!r}")
     if event.author != handed_in["author"]:
-        raise corrupt(recorded, f"author {event.author!r}, expected {handed_in['author']!r}, who handed it in")
+        raise corrupt(recorded, f"author {event.author!r}, expected {handed_in['author']!r}, who submitted it")
     planned = tuple(skill["id"] for skill in orjson.loads(str(run["skills"])))
     if event.skills != planned:
         raise corrupt(recorded, f"skills {event.skills}, expected {planned} by the run's plan")

@@ -230,7 +230,7 @@ def _check_candidate(run: RunState, recorded: Recorded[Event], submitted: str) -
 
 
 def _check_author(run: RunState, seq: int, promoted: KernelPromoted) -> None:
-    """Raise LedgerCorrupt unless the run's author handed in what is promoted, under the run's plan."""
+    """Raise LedgerCorrupt unless the run's author submitted what is promoted, under the run's plan."""
     author = run.submitted.event.author if run.submitted else None
     skills = tuple(skill.id for skill in run.plan.event.skills) if run.plan else ()
     if (promoted.author, promoted.skills) != (author, skills):

@@ -66,9 +66,9 @@ class Standing:
 
     @property
     def ended(self) -> Ending | None:
-        """Return the gravest event against it: revoked > invalidated > contradicted > deprecated; None without one.
+        """Return the most serious event against it; None without one.
 
-        No event says that a protocol is superseded.
+        The order is revoked, invalidated, contradicted, deprecated. No event says that a protocol is superseded.
         """
         return self.revoked or self.invalidated or self.contradicted or self.deprecated
 

@@ -93,7 +93,9 @@ def _require_sense(model: ModelShape, request: Request) -> None:
     """Raise UsageError where the parts of a request contradict each other."""
     if (model.purpose == "embed") != (request.workload == "embedding"):
         raise UsageError(
-            f"{model.name!r} is made to {model.purpose}: expected another model for the workload {request.workload!r}"
+            f"model {model.name!r} is made to {model.purpose}: expected another workload than "
+            f"{request.workload!r}, or another model",
+            hint="forge recommend --help",
         )
     if request.constraints.gpus == ():
         raise UsageError("no GPU is allowed: expected at least one, or no list")

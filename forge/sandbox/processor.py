@@ -20,15 +20,15 @@ from forge.sandbox.limits import Limits
 WorkExcess = Literal["thread", "reply", "processor", "asleep", "still"] | AllowanceExcess
 """End of a guest's work. `thread`: one thread used up its processor seconds. `reply`: one thread did so within one
 command. `processor`: all processes together used up theirs. `asleep`: no thread wanted a processor. `still`: the
-guest stood still, and the machine may be the reason. Others: see allowance.py."""
+guest was idle, and the machine may be the reason. Others: see allowance.py."""
 _LOOK_S = 0.25
 """Seconds between two looks. Chosen; each reads a file of every thread."""
 _TICKS = os.sysconf("SC_CLK_TCK")
 STILL_SHARE = 1 / 16
-"""Share of a processor below which a guest stands still, and share of looks that count as seldom. On a machine with
+"""Share of a processor below which a guest is idle, and share of looks that count as seldom. On a machine with
 four times its load, a thread that wants a processor gets a fifth of one."""
 FEWEST_LOOKS = 16
-"""Number of looks by which a guest is called asleep, at least. Chosen; a host that seldom gets a processor waits
+"""Number of looks before a guest counts as idle, at least. Chosen; a host that seldom gets a processor waits
 longer."""
 _READY, _ON_DISK = b"R", b"D"
 """States of a thread that runs or wants a processor, and of one that waits for a disk or for a page of memory."""
@@ -131,7 +131,7 @@ class Work:
         return None
 
     def _standing(self, now: Consumption, now_s: float) -> WorkExcess | None:
-        """Return whether the tree consumed next to nothing in the seconds after which it stands still, and why."""
+        """Return why the tree was idle for `still_s` seconds; None if it wasn't, or if it waited for a processor."""
         if self._limits.still_s is None:
             return None
         window = self._window = self._window or _Window(now_s, now)

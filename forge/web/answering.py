@@ -22,7 +22,7 @@ Answered = TypeVar("Answered")
 Ask = Callable[[View, Caller], object]
 JSON = "application/json"
 KEPT_ANSWERS = 1024
-"""Number of answers that are kept while the ledger stands still. Chosen; more answers take more memory."""
+"""Number of answers that are kept until the ledger gets another event. Chosen; more answers take more memory."""
 KEPT_BYTES = 32 * 2**20
 """Largest size of the answers that are kept, in bytes. Chosen: 32 KiB for each of the kept answers."""
 

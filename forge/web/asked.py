@@ -143,7 +143,7 @@ class StreamQuery(AskedForm):
 
 
 class Submission(AskedForm):
-    """A candidate that is handed in."""
+    """A candidate that is submitted."""
 
     task: Annotated[str, Field(min_length=1, max_length=200, description="The whole id of a task.")]
     files: Annotated[

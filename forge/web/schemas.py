@@ -93,7 +93,7 @@ class CounterexampleForm(AnswerForm):
 
 
 class CandidateDocument(AnswerForm):
-    """A candidate: the digest of its files, who handed it in, and its gates."""
+    """A candidate: the digest of its files, who submitted it, and its gates."""
 
     candidate: str
     run_id: str

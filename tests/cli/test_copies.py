@@ -151,7 +151,7 @@ def test_a_backup_with_a_forged_promotion_is_refused_and_nothing_is_made(promote
     )
     refused = ask("ledger", "restore", backup, tmp_path / "made")
     assert refused.status == 1
-    assert "who handed it in" in refused.error
+    assert "who submitted it" in refused.error
     assert not (tmp_path / "made").exists()
 
 

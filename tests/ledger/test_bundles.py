@@ -214,9 +214,12 @@ FORGED: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "a payload": (replaced(b"inner two", b"inner TWO"), "has content"),
     "two events changed places": (
         lambda body: b"\n".join([*(lines := body.split(b"\n"))[:3], lines[4], lines[3], *lines[5:]]),
-        "is event 3",
+        "event 3 stands where event 2 was expected",
     ),
-    "an event left out": (lambda body: b"\n".join((lines := body.split(b"\n"))[:3] + lines[4:]), "is event 3"),
+    "an event left out": (
+        lambda body: b"\n".join((lines := body.split(b"\n"))[:3] + lines[4:]),
+        "event 3 stands where event 2 was expected",
+    ),
     "an event too many": (with_header(size=2), "checkpoint of 3 events is truncated; expected one of 2"),
     "an unknown column": (replaced(b'{"actor"', b'{"aaaa":1,"actor"'), "expected exactly the columns"),
     "not canonical": (replaced(b'{"actor":', b'{"actor": '), "canonical JSON"),

@@ -196,7 +196,7 @@ def test_a_listing_that_names_files_elsewhere_is_refused(tmp_path, name):
     listing = canonical({"files": [{"path": name, "sha256": "0" * 64, "size_bytes": 1}]})
     files = {"kernel.py": b"raise SystemExit('imported')\n", "artifact.json": listing}
     registry = promote(tmp_path, files, artifact_sha256=sha256(listing), language="cpp")
-    with pytest.raises(BlobCorrupt, match="expected plain names"):
+    with pytest.raises(BlobCorrupt, match="expected a plain name"):
         load(registry, abi_key=BASE["abi_key"])
 
 
@@ -204,7 +204,7 @@ def test_a_listing_that_names_files_elsewhere_is_refused(tmp_path, name):
 def test_a_listing_that_is_none_is_refused(tmp_path, listing):
     files = {"kernel.py": b"raise SystemExit('imported')\n", "artifact.json": listing}
     registry = promote(tmp_path, files, artifact_sha256=sha256(listing))
-    with pytest.raises(BlobCorrupt, match="a listing that can't be read"):
+    with pytest.raises(BlobCorrupt, match="can't be read"):
         load(registry)
 
 

@@ -1,4 +1,4 @@
-"""Answers what each author handed in and what came of it: refusals, claims, experiments, and effect."""
+"""Answers what each author submitted and what came of it: refusals, claims, experiments, and effect."""
 
 from datetime import date
 from typing import Literal
@@ -155,7 +155,7 @@ def claims(workspace: HasTables, *, by: Literal["claimant", "author"]) -> Answer
         notes=(
             "understated: less than half of the interval's lower end; assessments before that verdict say confirmed",
             "compared: claims with a measurement of the same thing; the ratios, claimed over measured, are of these",
-            "an author that is a model is known by the name under which it hands in; no other is recorded",
+            "an author that is a model is known by the name under which it submits; no other is recorded",
         ),
     )
 
@@ -197,7 +197,7 @@ def effectiveness(workspace: HasTables, *, by: EffectBy, wanted: dict[Filter, st
         found = named_rows(connection, EFFECT.format(name=name, source=source, condition=condition), values)
     columns = (by, *tuple(found[0])[1:]) if found else (by, "tasks", "opened", "offered", "promoted")
     notes = [
-        "opened: runs; offered: runs that a candidate was handed in for; promoted_share: promoted over offered, "
+        "opened: runs; offered: runs that a candidate was submitted for; promoted_share: promoted over offered, "
         "with every refusal in the denominator",
         "gpu_s: recorded seconds that a GPU computed to time candidates; "
         "money and tokens aren't recorded, so no cost in either is given",
@@ -205,7 +205,7 @@ def effectiveness(workspace: HasTables, *, by: EffectBy, wanted: dict[Filter, st
     if by == "skill":
         notes.append("a run counts under each of its skills: rows overlap, and none shows a cause")
     if by == "author":
-        notes.append("an author that is a model is known by the name under which it hands in; no other is recorded")
+        notes.append("an author that is a model is known by the name under which it submits; no other is recorded")
     return Answer(f"Effectiveness by {by}", columns, tuple(tuple(row.values()) for row in found), notes=tuple(notes))
 
 

@@ -87,7 +87,7 @@ def _shortened(answer: Data) -> Data:
 
 
 def used(view: View, caller: Caller, task: str | None) -> Data:
-    """Return how many candidates the caller has handed in, by the state of their runs."""
+    """Return how many candidates the caller has submitted, by the state of their runs."""
     actor = caller.actor if caller.scope != "reader" else ""
     with view.workspace.publication.tables() as history:
         found = {str(one["state"]): one["runs"] for one in rows(history, HANDED_IN, {"actor": actor, "task": task})}

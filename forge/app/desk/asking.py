@@ -1,4 +1,4 @@
-"""What callers may change: hand candidates in, ask for work, and withdraw what they asked for."""
+"""What callers may change: submit candidates, ask for work, and withdraw what they asked for."""
 
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ from forge.projections.run_lookup import run_state
 
 Data = dict[str, object]
 SERVER = "system:serve"
-"""Actor that opens a run for a candidate that was handed in over HTTP or MCP."""
+"""Actor that opens a run for a candidate that was submitted over HTTP or MCP."""
 MOST_WAITING = 64
 """Largest number of runs of one author that wait for workers. Chosen; workers take the oldest first, and a decision
 takes a minute, so another author waits an hour at most."""
@@ -54,7 +54,7 @@ def submit(
     until: LastPhase | None,
     key: str | None,
 ) -> Data:
-    """Hand a candidate in, in a run of its own, and ask for its phases up to `until`.
+    """Submit a candidate, in a run of its own, and ask for its phases up to `until`.
 
     With a `key`, a repeated call gives the same run; raises IdempotencyConflict if it has another candidate.
     """

@@ -1,4 +1,4 @@
-"""Bounds how many bytes of sources one author keeps in the workspace: what was handed in is stored for good."""
+"""Bounds how many bytes of sources one author keeps in the workspace: what was submitted is stored for good."""
 
 from collections.abc import Mapping
 
@@ -11,7 +11,7 @@ from forge.events import CandidateSubmitted
 from forge.projections.fold import holds
 
 MOST_BYTES = 2**30
-"""Largest size in bytes of what one author has handed in, by any of its runs. Chosen: 1 GiB, a hundred thousand usual
+"""Largest size in bytes of what one author has submitted, by any of its runs. Chosen: 1 GiB, a hundred thousand usual
 candidates of 10 KiB."""
 LARGEST_CANDIDATE = FILE_LIMIT_BYTES * len(REQUIRED_FILES)
 """Largest size of one candidate in bytes."""
@@ -19,7 +19,7 @@ OWN = "SELECT count(*), min(seq) FROM candidates WHERE actor = ?"
 
 
 def require_disk(workspace: Workspace, caller: Caller, files: Mapping[str, str]) -> None:
-    """Raise RequestRefused if an author would have handed in too much; an operator may hand in any amount."""
+    """Raise RequestRefused if an author would have submitted too much; an operator may submit any amount."""
     if caller.scope != "author":
         return
     with workspace.publication.tables() as history:
@@ -30,14 +30,14 @@ def require_disk(workspace: Workspace, caller: Caller, files: Mapping[str, str])
     before = 0 if first is None else _handed_in(workspace, caller.actor, first)
     if before + size > MOST_BYTES:
         raise RequestRefused(
-            f"{caller.actor!r} has handed in {before} bytes, and these files have {size}: expected at most "
+            f"{caller.actor!r} has submitted {before} bytes, and these files have {size}: expected at most "
             f"{MOST_BYTES} in all; an operator may grant another token",
             status=429,
         )
 
 
 def _handed_in(workspace: Workspace, actor: str, first: int) -> int:
-    """Return the size of an author's candidates in bytes. The same bytes count each time that they were handed in."""
+    """Return the size of an author's candidates in bytes. The same bytes count each time that they were submitted."""
     return sum(
         file.size_bytes
         for one in workspace.ledger.read(after_seq=first - 1, types=(CandidateSubmitted.TYPE,))

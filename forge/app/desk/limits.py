@@ -1,4 +1,4 @@
-"""Limits of what is handed in over HTTP and MCP. They stand alone, so that listing the tools is quick."""
+"""Limits of what is submitted over HTTP and MCP. They stand alone, so that listing the tools is quick."""
 
 FILE_LIMIT_BYTES = 256 * 1024
 """Largest file of a candidate over HTTP or MCP, in bytes. Chosen: half of the domain's limit, since the server holds

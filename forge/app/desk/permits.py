@@ -11,7 +11,7 @@ DECIDED = ENDS | {"aborted"}
 
 
 def owns(caller: Caller, run: RunState) -> bool:
-    """Return whether the caller handed in a run's candidate, or opened the run to do so."""
+    """Return whether the caller submitted a run's candidate, or opened the run to do so."""
     if caller.scope == "reader":
         return False
     by = run.submitted or run.prompt or run.plan
@@ -34,7 +34,7 @@ def require_look_into(caller: Caller, run: RunState) -> None:
 
 
 def require_writer(caller: Caller) -> None:
-    """Raise TokenRefused unless the caller may hand candidates in."""
+    """Raise TokenRefused unless the caller may submit candidates."""
     if caller.scope == "reader":
         raise TokenRefused(
             "no token: expected one of an author or an operator, as Authorization: Bearer TOKEN",

@@ -142,7 +142,7 @@ def profiles(view: View, caller: Caller, name: str) -> Data:
 
 
 def candidate_document(view: View, caller: Caller, digest: str) -> Data:
-    """Return a candidate: its files, who handed it in and what was found; raise NotFound."""
+    """Return a candidate: its files, who submitted it and what was found; raise NotFound."""
     run = run_of_candidate(view, caller, digest)
     return _described(view, run)
 
@@ -194,7 +194,7 @@ def candidate_file(view: View, caller: Caller, digest: str, name: str) -> str:
 def run_of_candidate(view: View, caller: Caller, digest: str) -> RunState:
     """Return the newest run of a candidate that the caller may look into; raise NotFound.
 
-    The same bytes may have been handed in again, in a run that isn't decided: an earlier run still shows them.
+    The same bytes may have been submitted again, in a run that isn't decided: an earlier run still shows them.
     """
     names: list[str] = []
     if DIGEST.fullmatch(digest):

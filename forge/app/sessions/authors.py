@@ -20,7 +20,7 @@ from forge.errors import UnknownName, UsageError
 from forge.pipeline.candidate_folder import BadFolder, read_file, read_folder
 
 MOST_FOLDERS = 1000
-"""Number of candidate folders that one session hands in, at most: more would take days."""
+"""Number of candidate folders that one session submits, at most: more would take days."""
 HINT = "forge agent run --help"
 """Command that lists the options of an author."""
 BRIEF = "brief.md"

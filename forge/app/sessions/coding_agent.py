@@ -37,7 +37,7 @@ INSTRUCTIONS = """# What to do
 `brief.md` says which kernel is wanted and how it is judged. `starting/` has five files that pass and are slow.
 
 1. Write the five files into `candidate/`.
-2. `forge submit candidate --hypothesis "why this is right, or faster"` hands them in.
+2. `forge submit candidate --hypothesis "why this is right, or faster"` submits them.
 3. `forge wait` waits for the judgement and prints the feedback. `feedback/` has all of it so far.
 4. Begin again with 1 until you are content; then end.
 

@@ -28,7 +28,8 @@ VERSION = 4
 LEADERS = 4
 """Number of settings whose neighbours are tried. Chosen; with more, a climb also follows slower settings."""
 DRAWN_SHARE = 4
-"""Share of a later batch that is drawn anew: one in four, so that a climb sees more than its own hill."""
+"""Share of a later batch that is drawn anew: one in four, so that hill climbing can leave a local
+optimum."""
 DRAWS_EACH = 40
 """Number of draws for each setting that is still wanted, before a space counts as used up. Chosen: if nine in ten
 settings are used, 40 draws miss all unused ones with a chance of 1.5 %."""

@@ -35,7 +35,7 @@ from forge.lab.timing.judged_later import JudgedLater
 from forge.lab.timing.residency import Residence
 from forge.lab.timing.roofline import write_back_ns
 from forge.sandbox.plans import Captured
-from forge.sandbox.reply import Returned
+from forge.sandbox.reply import Refused, Returned
 from forge.sandbox.session import Window
 
 WARM_UP_WINDOWS = 4
@@ -270,8 +270,7 @@ class _ReplayPair:
     def _rounds(self, blocks: Blocks, *, windows: int) -> Failed | None:
         """Lay out the sets, warm up, and measure the rounds of one regime."""
         for refused in parallel_map(lambda kernel: kernel.fill(self._cases), self._guests.kernels, serial_up_to=1):
-            if refused is not None:
-                raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
+            _require_laid_out(refused)
         for side in [*self._guests.sides] * WARM_UP_WINDOWS:
             warmed = self._window(side)
             if isinstance(warmed, Failed):
@@ -361,10 +360,19 @@ class _ReplayPair:
         hard = kernel.cases(kernel.shape, hard_kinds(kernel).draw(HARD_DRAWN, self._rng))
         self._cases = [self._rng.choice(hard) if self._rng.random() < 0.5 else case for case in self._cases]
         for side in self._judged_sides:
-            if self._guests.sides[side].kernel.fill(self._cases) is not None:
-                raise EnvironmentUnfit("a timed guest couldn't lay out its operands: the device may be out of memory")
+            _require_laid_out(self._guests.sides[side].kernel.fill(self._cases))
             for _ in range(HARD_WINDOWS):
                 timed = self._window(side, judged=True)
                 if isinstance(timed, Failed):
                     return timed
         return self._judge_waiting()
+
+
+def _require_laid_out(refused: Refused | None) -> None:
+    """Raise EnvironmentUnfit if a timed guest refused its operands: it ran before, so the machine is at fault."""
+    if refused is not None:
+        raise EnvironmentUnfit(
+            f"a timed guest couldn't lay out its operands ({refused.reason.message}): expected room for them on the "
+            "device; end other programs that use it, then try again",
+            hint="nvidia-smi",
+        )

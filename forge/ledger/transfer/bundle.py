@@ -203,8 +203,10 @@ class UntrustedBundle:
         if fault is not None:
             raise self.refused(f"event {number}: {fault}")
         row = StoredRow(**columns | {name: bytes.fromhex(columns[name]) for name in _DIGESTS})
-        if row.seq != number or event_line(row) != line:
-            raise self.refused(f"event {number} isn't canonical JSON, or is event {row.seq}")
+        if row.seq != number:
+            raise self.refused(f"event {row.seq} stands where event {number} was expected")
+        if event_line(row) != line:
+            raise self.refused(f"event {number} isn't canonical JSON")
         return row
 
     def _chunks(self, digest: Digest, size_bytes: int) -> Iterator[bytes]:

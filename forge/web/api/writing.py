@@ -1,4 +1,4 @@
-"""Addresses that change something: candidates are handed in, and work is asked for and withdrawn."""
+"""Addresses that change something: candidates are submitted, and work is asked for and withdrawn."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ KEY = {
     "name": "Idempotency-Key",
     "in": "header",
     "required": False,
-    "description": "A text of your own: a repeated call with it gives the same run, and hands nothing in twice.",
+    "description": "A text of your own: a repeated call with it gives the same run, and submits nothing twice.",
     "schema": {"type": "string", "maxLength": LONGEST_KEY},
 }
 TOKEN: list[dict[str, list[str]]] = [{"token": []}]
@@ -57,7 +57,7 @@ SENT_AS_FORM = {
     tags=["work"],
 )
 async def submit(request: Request) -> Response:
-    """Hand a candidate in: a run is opened for it, and its phases are asked for up to `until`.
+    """Submit a candidate: a run is opened for it, and its phases are asked for up to `until`.
 
     It answers at once. A refused candidate is an answer, not an error: `verdict` is `rejected` then.
     """

@@ -1,4 +1,4 @@
-"""Takes forms: signing in and out, handing a candidate in, asking for work, checking the ledger."""
+"""Takes forms: signing in and out, submitting a candidate, asking for work, checking the ledger."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -84,7 +84,7 @@ async def sign_out(_: Request, __: Fields, ___: dict[str, bytes]) -> Response:
 
 
 async def hand_in(request: Request, fields: Fields, files: dict[str, bytes]) -> Response:
-    """Hand a candidate in, and show its run."""
+    """Submit a candidate, and show its run."""
     texts = {name: text_of(name, content) for name, content in files.items()}
     wanted = of_form({**fields, "files": texts}, Submission)
     made = await _changed(

@@ -39,8 +39,8 @@ def routes() -> list[Route]:
     """Return the addresses of pages, of their JSON, of drawings and of static files."""
     found = []
     for page in PAGES:
-        twin = "/index.json" if page.path == "/" else f"{page.path}.json"
-        found += [Route(twin, _answering(page, as_json=True)), Route(page.path, _answering(page, as_json=False))]
+        json_path = "/index.json" if page.path == "/" else f"{page.path}.json"
+        found += [Route(json_path, _answering(page, as_json=True)), Route(page.path, _answering(page, as_json=False))]
     found.append(Route("/static/{name}", static))
     found.append(Route("/drawings/{kind}/{name}.svg", drawing))
     return found
