@@ -55,6 +55,11 @@ class Answer:
         return errors[0]
 
 
+def task_of(home: Path) -> str:
+    """The id of the oldest task."""
+    return str(ask("task", "list", "--home", home, "--json").document[0]["task_id"])
+
+
 def ask(*arguments: object) -> Answer:
     """Run one command; anything that leaves it but an exit status fails the test."""
     out, err = io.StringIO(), io.StringIO()

@@ -13,7 +13,7 @@ import pytest
 from forge.__main__ import main
 from forge.app.workspace import Workspace
 from forge.events.session import SessionOpened
-from tests.cli.asking import HONEST, ask, history, ledger_stands
+from tests.cli.asking import HONEST, ask, history, ledger_stands, task_of
 
 TEMPLATE = HONEST.parent / "templates" / "cpp_fused_add_rmsnorm"
 
@@ -25,10 +25,6 @@ def drafts(tmp_path: Path) -> Path:
         shutil.copytree(HONEST, tmp_path / "drafts" / name)
         (tmp_path / "drafts" / name / "metadata.json").write_text(json.dumps({"name": name}))
     return tmp_path / "drafts"
-
-
-def task_of(home: Path) -> str:
-    return str(ask("task", "list", "--home", home, "--json").document[0]["task_id"])
 
 
 def lines(*arguments: object) -> list[dict[str, Any]]:

@@ -7,7 +7,7 @@ from typing import Any
 from forge.app.run_comparison import COMPARED_LINES
 from forge.app.workspace import Workspace
 from tests.app.prepared import benchmarked, benchmarked_run, samples, submitted, verified
-from tests.cli.asking import HONEST, Answer, ask, create_task, history
+from tests.cli.asking import HONEST, Answer, ask, create_task, history, task_of
 
 
 def refused(home: Path, task: str, folder: Path, kernel: str) -> str:
@@ -21,10 +21,6 @@ def refused(home: Path, task: str, folder: Path, kernel: str) -> str:
 
 def opened(home: Path, task: str) -> str:
     return str(ask("run", "open", task, "--home", home, "--json").document["run_id"])
-
-
-def task_of(home: Path) -> str:
-    return str(ask("task", "list", "--home", home, "--json").document[0]["task_id"])
 
 
 def diff(home: Path, a: str, b: str) -> dict[str, Any]:

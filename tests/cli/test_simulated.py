@@ -10,7 +10,7 @@ import pytest
 from forge.app.doctor import language_here
 from forge.lab.device.toolkit import has_toolkit
 from forge.languages import LANGUAGES
-from tests.cli.asking import EXAMPLES, ask, history
+from tests.cli.asking import EXAMPLES, ask, history, task_of
 
 TRITON, CUDA = EXAMPLES / "honest_triton", EXAMPLES / "h200" / "rmsnorm_cuda"
 SMALL = ("--shape", "batch=2,hidden_size=64")
@@ -21,7 +21,7 @@ def submitted(home: Path, folder: Path) -> None:
     assert ask("submit", "last", folder, "--home", home).status == 0
 
 
-def triton_task(home: Path) -> None:
+def tritontask_of(home: Path) -> None:
     asked = ("--op", "fused_add_rmsnorm", "--language", "triton", "--gpu", "h200", "--dtype", "fp32", *SMALL)
     assert ask("task", "create", *asked, "--home", home).status == 0
 
@@ -31,7 +31,7 @@ def verdicts(answer: dict[str, Any]) -> dict[str, str]:
 
 
 def test_an_interpreters_acceptance_is_called_simulated_wherever_it_is_shown(empty: Path) -> None:
-    triton_task(empty)
+    tritontask_of(empty)
     submitted(empty, TRITON)
     shown = ask("verify", "last", "--home", empty)
     if shown.status == 3:
@@ -67,7 +67,7 @@ def is_never_timed(home: Path, run_id: str) -> None:
 
 
 def test_an_interpreters_refusal_is_called_simulated_wherever_it_is_shown(empty: Path, tmp_path: Path) -> None:
-    triton_task(empty)
+    tritontask_of(empty)
     wrong = Path(shutil.copytree(TRITON, tmp_path / "wrong"))
     text = (wrong / "kernel.py").read_text()
     assert WRONG_SUM[0] in text
@@ -81,7 +81,7 @@ def test_an_interpreters_refusal_is_called_simulated_wherever_it_is_shown(empty:
     assert "SIMULATED" in ask("audit", "experiments", "--home", empty).out
     assert "SIMULATED" in ask("audit", "rejections", "--home", empty).out
     assert "SIMULATED" in ask("notes", "fused_add_rmsnorm", "--home", empty).out
-    triton_task(empty)
+    tritontask_of(empty)
     assert ", SIMULATED |" in ask("prompt", "last", "--home", empty).out
 
 
@@ -98,7 +98,7 @@ def test_a_cuda_candidate_is_compiled_without_a_gpu_and_its_compiler_is_heard(em
         pytest.skip(refused.error)
     assert refused.status == 1
     assert (refused.document["reason"]["code"], refused.document["simulated"]) == ("COMPILE_ERROR", False)
-    assert ask("run", "open", refused.document and _task(empty), "--home", empty).status == 0
+    assert ask("run", "open", refused.document and task_of(empty), "--home", empty).status == 0
     submitted(empty, CUDA)
     events = history(empty)
     unfit = ask("verify", "last", "--home", empty)
@@ -108,10 +108,6 @@ def test_a_cuda_candidate_is_compiled_without_a_gpu_and_its_compiler_is_heard(em
     assert "build passed" in unfit.error
     assert "expected a h200" in unfit.error
     assert history(empty) == events
-
-
-def _task(home: Path) -> str:
-    return str(ask("task", "list", "--home", home, "--json").document[0]["task_id"])
 
 
 def test_doctor_says_what_can_be_built_verified_and_timed_each_by_itself() -> None:

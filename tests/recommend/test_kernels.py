@@ -1,19 +1,13 @@
 """What the registry contributes: verified kernels for exactly this GPU and type, read anew for each request."""
 
-from pathlib import Path
-
 import pytest
 
 from forge.operations import OPERATIONS
-from forge.projections.files import put
 from forge.recommend import MODELS, Constraints, Recommender, Request
 from forge.recommend.kernels import slots_of
-from tests.projections.histories import LEDGER_ID, History, opened, promoted, rebuild, revoke
+from tests.lookup.asking import publish
+from tests.projections.histories import History, opened, promoted, revoke
 from tests.projections.values import EDGES, SHAPE
-
-
-def publish(history: History, home: Path) -> None:
-    put(home / "kernel_registry", rebuild(history.events, history.head, LEDGER_ID))
 
 
 def asked(gpu: str = "h200", quantization: str = "bf16", model: str = "llama3.1-8b") -> Request:

@@ -1,5 +1,6 @@
 """Turns documents into the rows of a page's tables."""
 
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import quote
 
@@ -90,11 +91,6 @@ def roofline_row(one: Document) -> Row:
     return one["op"], one["dtype"], one["shape"], *rates, one["floor_fraction"], one["verdict"]
 
 
-def requirement_row(one: Document) -> Row:
-    """Return a requirement of a promotion."""
-    return one["name"], one["observed"], one["threshold"]
-
-
 def experiment_row(one: Document) -> Row:
     """Return an experiment without its run."""
     return one["closed_seq"], one["ended"], kernel_interval(one), one["hypothesis"]
@@ -105,30 +101,10 @@ def experiment_row_of_run(one: Document) -> Row:
     return (*experiment_row(one), link("/runs", one["run_id"]))
 
 
-def board_row(one: Document) -> Row:
-    """Return a slot of the leaderboard."""
-    return tuple(one[name] for name in ("op", "gpu", "dtype", "shape", "baseline", "n", "worst", "typical", "best"))
-
-
 def gate_sides(one: Document) -> Row:
     """Return a gate whose answers differ between two runs."""
     sides = ("" if one[side] is None else f"{one[side]['verdict']}: {one[side]['observed']}" for side in ("a", "b"))
     return (one["name"], *sides)
-
-
-def lesson_row(one: Document) -> Row:
-    """Return a lesson."""
-    return one["lesson_id"], one["state"], one["op"], one["text"], one["proposed_by"]
-
-
-def session_row(one: Document) -> Row:
-    """Return a session."""
-    return tuple(one[name] for name in ("session_id", "author", "state", "rounds", "kernels", "used", "left"))
-
-
-def skill_row(one: Document) -> Row:
-    """Return a skill of a plan."""
-    return one["id"], one["why"]
 
 
 def problem_row(one: Document) -> Row:
@@ -136,17 +112,28 @@ def problem_row(one: Document) -> Row:
     return one.get("seq"), one["what"], one["found"]
 
 
+def _cells(*names: str) -> Callable[[Document], Row]:
+    """Return the function that returns the fields of these names as a row."""
+    return lambda one: tuple(one[name] for name in names)
+
+
 def alone(one: object) -> Row:
     """Return a row of one cell."""
     return (one,)
 
 
-FILTERS = {
+FILTERS: dict[str, Callable[..., object]] = {
     one.__name__: one
     for one in (
-        interval, kernel_interval, work_row, speedup_row, answered_row, measured_row, requirement_row, experiment_row,
-        experiment_row_of_run, board_row, plan_row, when, gate_sides, lesson_row, session_row, skill_row,
+        interval, kernel_interval, work_row, speedup_row, answered_row, measured_row, experiment_row,
+        experiment_row_of_run, plan_row, when, gate_sides,
         problem_row, alone, broken, samples_row, roofline_row,
     )
+} | {
+    "requirement_row": _cells("name", "observed", "threshold"),
+    "board_row": _cells("op", "gpu", "dtype", "shape", "baseline", "n", "worst", "typical", "best"),
+    "lesson_row": _cells("lesson_id", "state", "op", "text", "proposed_by"),
+    "session_row": _cells("session_id", "author", "state", "rounds", "kernels", "used", "left"),
+    "skill_row": _cells("id", "why"),
 }  # fmt: skip
 """Name in the templates -> function."""
