@@ -69,6 +69,19 @@ class Expectation:
 
 
 @dataclass(frozen=True)
+class Tied:
+    """Indices that equal numbers share, as those of the largest four in a row of zeros: all are right."""
+
+    where: torch.Tensor
+    """Mask of these elements."""
+    apart: int
+    """Axis along which all indices differ."""
+    low: int
+    high: int
+    """Smallest and largest index that was seen."""
+
+
+@dataclass(frozen=True)
 class Exact:
     """An output that is compared bit by bit: integers, indices, truth values, or floats that are only copied."""
 
@@ -76,6 +89,10 @@ class Exact:
     others: tuple[torch.Tensor, ...] = ()
     """Other values that each element may have: the answers for operands that are a few roundings away. They differ
     from `value` where two numbers nearly tie, as in the index of a largest one."""
+    others_share: float = 0.01
+    """Share of the elements that may have one of the other values, at most."""
+    tied: Tied | None = None
+    """Elements that equal numbers share; None: there are none, or the operation has a rule for them."""
 
 
 Grid = Literal["whole", "fp8_e4m3"]

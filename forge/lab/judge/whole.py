@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING
 
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput
-from forge.operations.operation import Exact, Quantised
+from forge.operations.operation import Exact, Quantised, Tied
 
 if TYPE_CHECKING:
     import torch
@@ -25,22 +25,32 @@ TIE = 2.0**-20
 def judge_exact(got: torch.Tensor, expected: Exact) -> JudgedOutput:
     """Judge that every element is equal; fp64 can't hold all 64-bit integers, so types stay as they are.
 
-    Floats are compared bit by bit. At most one element in a hundred may have one of the other values. In a small
-    tensor two may, since a tie swaps two indices.
+    Floats are compared bit by bit. At most a share of them may have one of the other values. In a small tensor two
+    may, since a tie swaps two indices. Indices of equal numbers may be any that differ along their axis.
     """
     import torch
 
-    differs = wrong = _bits(got) != _bits(expected.value)
+    differs = _bits(got) != _bits(expected.value)
+    if expected.tied is not None:
+        differs = differs & ~_free(got, expected.tied)
+    wrong = differs
     for other in expected.others:
         wrong = wrong & (_bits(got) != _bits(other))
-    if int(differs.sum()) > max(2, _permitted(differs.numel())):
+    if int(differs.sum()) > max(2, _permitted(differs.numel(), expected.others_share)):
         wrong = differs
     return verdict(got, expected.value, torch.where(wrong, math.inf, 0.0))
 
 
-def _permitted(count: int) -> int:
-    """Return the number of elements that may differ where a rounding decides: one in a hundred, and at least one."""
-    return max(1, math.floor((1 - EQUAL_SHARE) * count))
+def _free(got: torch.Tensor, tied: Tied) -> torch.Tensor:
+    """Return which elements may be as they are: indices of equal numbers, in range and not twice along their axis."""
+    ordered = got.sort(tied.apart).values
+    once = (ordered.diff(dim=tied.apart) != 0).all(tied.apart, keepdim=True)
+    return tied.where & once & (got >= tied.low) & (got <= tied.high)
+
+
+def _permitted(count: int, share: float = 1 - EQUAL_SHARE) -> int:
+    """Return the number of elements that may differ where a rounding decides: a share of them, and at least one."""
+    return max(1, math.floor(share * count))
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:

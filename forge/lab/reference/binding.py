@@ -106,14 +106,16 @@ def expectation(contract: Contract, result: Result, value: torch.Tensor, policy:
     )
 
 
-def errs_within(contract: Contract, result: Result, got: torch.Tensor, exact: torch.Tensor) -> bool:
-    """Return whether the reference's float result errs no more than was measured at its own values."""
-    if not relative_error(got, exact, dtype=contract.dtype) <= result.error:
+def errs_within(
+    contract: Contract, result: Result, got: torch.Tensor, exact: torch.Tensor, *, times: float = 1.0
+) -> bool:
+    """Return whether the reference's float result errs at most `times` as much as was measured at its own values."""
+    if not relative_error(got, exact, dtype=contract.dtype) <= times * result.error:
         return False
     if result.local is None:
         return True
     exact = exact.double()
-    most = result.local.error * sizes_of(result.local, exact) + SMALLEST_SIZE[contract.dtype]
+    most = times * result.local.error * sizes_of(result.local, exact) + SMALLEST_SIZE[contract.dtype]
     return bool(((got.double() - exact).abs() <= most).all())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
@@ -26,6 +27,13 @@ FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""
 
+FAR_STEPS = 2
+"""Number of steps of the kind `far` in its least distance. A softmax of numbers a thousand apart is one or zero, or
+evenly shared; kernels that multiply before they subtract, as by log2(e), are right there too."""
+CONSTANT_BITS = 3
+"""Number of significant bits of the kind `constant`. Squares then have six, so sums of 2^18 of them are exact in
+fp32."""
+
 
 def draw_family(
     family: Uniform | Normal | Among | Integers, sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator
@@ -40,10 +48,12 @@ def draw_family(
         case Uniform(low=low, high=high):
             shares = _KINDS.get(kind, _unchanged)(torch.rand(sizes, generator=generator), generator)
             zero = -low / (high - low)
-            return low + (high - low) * (_with_zeros(shares, kind, zero, generator) if 0 <= zero <= 1 else shares)
+            values = low + (high - low) * (_with_zeros(shares, kind, zero, generator) if 0 <= zero <= 1 else shares)
+            return _with_few_bits(values, low, high) if kind == "constant" else values
         case Normal(mean=mean, deviation=deviation):
             values = torch.randn(sizes, generator=generator)
-            return mean + deviation * _NORMAL_KINDS.get(kind, _unchanged)(values, generator)
+            drawn = mean + deviation * _NORMAL_KINDS.get(kind, _unchanged)(values, generator)
+            return _with_few_bits(drawn, -math.inf, math.inf) if kind == "constant" else drawn
         case Among(values=values):
             drawn = torch.tensor(values)[torch.randint(len(values), sizes, generator=generator)]
             return planted(drawn, family, kind, generator)
@@ -113,10 +123,13 @@ def _one_sided(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor
 
 
 def _far(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Return each sample's values far below zero or far above it, in turn; a random one comes first."""
+    """Return each sample's values far below zero or far above it, in turn; a random one comes first.
+
+    They lie on a coarse grid. Numbers that far from zero and near each other have differences that rounding decides.
+    """
     import torch
 
-    sizes = (1 + values.abs()) * FAR
+    sizes = (1 + (values.abs() * FAR_STEPS).round() / FAR_STEPS) * FAR
     first = int(torch.randint(2, (), generator=generator))
     if sizes.numel():
         sizes.view(sizes.shape[0] if sizes.dim() else 1, -1)[first::2].neg_()
@@ -164,6 +177,18 @@ def _near_each_other(shares: torch.Tensor, generator: torch.Generator) -> torch.
 
 def _one_value(shares: torch.Tensor, _: torch.Generator) -> torch.Tensor:
     return shares.reshape(-1)[:1].expand(shares.numel()).reshape(shares.shape).clone()
+
+
+def _with_few_bits(values: torch.Tensor, low: float, high: float) -> torch.Tensor:
+    """Return numbers with so few significant bits that sums of thousands of equal ones are exact in any order.
+
+    One running sum of other equal numbers errs to one side at each step. Numbers that would leave the range stay.
+    """
+    import torch
+
+    significand, exponent = torch.frexp(values)
+    coarse = torch.ldexp((significand * 2**CONSTANT_BITS).round() / 2**CONSTANT_BITS, exponent)
+    return torch.where((low <= coarse) & (coarse <= high), coarse, values)
 
 
 def _at_both_ends(shares: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -20,7 +20,7 @@ from forge.lab.job import Progress, processors
 from forge.lab.reference.allowed_error import least_error
 from forge.lab.reference.answers import Answers, equal, relative_error, same
 from forge.lab.reference.arguments import arguments_of
-from forge.lab.reference.binding import errs_within, rounded_up
+from forge.lab.reference.binding import rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, refusal
 from forge.lab.reference.drawing import Drawing, first_alike
 from forge.lab.reference.ends import with_ends
@@ -30,6 +30,7 @@ from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
+from forge.lab.reference.soundness import is_sound, sound_seeds
 from forge.lab.reference.trial import tried
 from forge.lab.torch_beside import import_torch_beside
 from forge.operations.operation import Operation
@@ -279,20 +280,9 @@ class _Inference:
         )
 
     def _stays_sound(self, kind: InputKind, batch: int | None = None) -> bool:
-        """Return whether the reference is finite there, and errs no more than on values like its own.
-
-        A variance of values near each other has a larger error of its own, which no bound measured elsewhere allows
-        for.
-        """
-        contract = self._contract
-        shape = contract.shape if batch is None else {**contract.shape, BATCH: batch}
-        case = (*self._draw(11, kind, batch), *self._weights)
-        got = self._answers.asked("module", case, shape)
-        exact = self._answers.asked("module_fp64", case, shape) if contract.wide else got
-        if isinstance(got, Refused) or isinstance(exact, Refused):
-            return False
+        """Return whether the reference can be judged by there, in each of a few draws. One may hide that it can't."""
+        shape = self._contract.shape if batch is None else {**self._contract.shape, BATCH: batch}
         return all(
-            bool(one.isfinite().all()) and errs_within(contract, result, one, value)
-            for result, one, value in zip(contract.results, got, exact, strict=True)
-            if result.element is None
+            is_sound(self._answers, (*self._draw(seed, kind, batch), *self._weights), shape, kind, self._policy)
+            for seed in sound_seeds(self._contract)
         )

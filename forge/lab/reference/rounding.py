@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF
 from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
+from forge.lab.reference.allowed_error import ROUNDINGS
 from forge.lab.reference.answers import Answers, rms
+from forge.lab.reference.tied import tied
 from forge.operations.operation import Exact, Expectation, Expected
 from forge.sandbox.reply import Refused
 
@@ -31,14 +33,19 @@ in fp32, errs as 0.15 sqrt(n) roundings of its operands do: 9 for 4,096 products
 TIED_DRAWS = 16
 """Number of draws for integers. One draw swaps two numbers that nearly tie with a chance of up to a half. So
 sixteen draws show nearly all pairs that a kernel's own rounding may swap."""
+OTHERS_SHARE, OTHERS_SHARE_OF_16_BITS = 0.01, 0.1
+"""Share of the integers of a result that may be those of nearby operands, at most. Chosen: of bf16 numbers that are
+drawn at random, one pair in a hundred ties for each value that they are compared with."""
 ROUNDING_PART, SMOOTH_RATIO = 2.0**-4, 2.0**-2
 """Part of a rounding, and the largest ratio of its change to a full rounding's change in an element that follows its
 operands. An element that jumps, as after a comparison with a number, isn't magnified."""
 Tensors = tuple["torch.Tensor", ...]
 
 
-def one_rounding_off(tensor: torch.Tensor, draw: int = 0, part: float = 1.0) -> torch.Tensor:
-    """Return floats in fp64, each moved up or down by one rounding at random.
+def one_rounding_off(
+    tensor: torch.Tensor, draw: int = 0, part: float = 1.0, *, by_value: bool = False
+) -> torch.Tensor:
+    """Return floats in fp64, each moved up or down by one rounding at random; with `by_value` equal ones alike.
 
     A random choice has no period that could match a shape's.
     """
@@ -47,16 +54,27 @@ def one_rounding_off(tensor: torch.Tensor, draw: int = 0, part: float = 1.0) -> 
     if not tensor.is_floating_point():
         return tensor
     generator = torch.Generator().manual_seed(tensor.numel() + draw)
-    up = torch.randint(2, tensor.shape, generator=generator).double()
+    if by_value:
+        distinct, which = tensor.cpu().unique(return_inverse=True)
+        up = torch.randint(2, distinct.shape, generator=generator).double()[which]
+    else:
+        up = torch.randint(2, tensor.shape, generator=generator).double()
     return tensor.double().cpu() * (1 + (2 * up - 1) * (part * ONE_ROUNDING))
 
 
 def nearby(
-    answers: Answers, inputs: Tensors, shape: Mapping[str, int], *, draws: int = 1, part: float = 1.0
+    answers: Answers,
+    inputs: Tensors,
+    shape: Mapping[str, int],
+    *,
+    draws: int = 1,
+    part: float = 1.0,
+    by_value: bool = False,
 ) -> Iterator[Tensors | Refused]:
     """Yield the reference's fp64 answers for operands that are one rounding off, or a part of one."""
     for draw in range(draws):
-        yield answers.asked("module_fp64", tuple(one_rounding_off(one, draw, part) for one in inputs), shape)
+        moved = tuple(one_rounding_off(one, draw, part, by_value=by_value) for one in inputs)
+        yield answers.asked("module_fp64", moved, shape)
 
 
 def widened(
@@ -64,13 +82,28 @@ def widened(
 ) -> tuple[Expected, ...]:
     """Return the rules at these values, with each element allowed the change from rounded operands as well.
 
-    An integer may have any of the values that it has for operands `ROUNDINGS_OF_A_SUM` roundings away. This is used
-    if an answer is beyond the bound that was measured at other values. It is used in fp32 only: in other types the
-    result's own rounding is larger. An error as large as half precision's is never allowed.
+    An integer may have any of the values that it has for operands `ROUNDINGS_OF_A_SUM` roundings away. Indices that
+    equal numbers share may be any of them. This is used
+    if an answer is beyond the bound that was measured at other values. Floats are allowed more in fp32 only: in other
+    types the result's own rounding is larger. An error as large as half precision's is never allowed.
     """
     contract = answers.contract
-    if not (contract.wide and contract.dtype == "fp32"):
+    if not contract.wide:
         return tuple(expected)
+    ties = _ties(expected, answers, inputs, shape)
+    whole = tuple(
+        replace(
+            rule,
+            others=tuple(one[place].to(rule.value.device) for one in ties),
+            others_share=OTHERS_SHARE if contract.dtype == "fp32" else OTHERS_SHARE_OF_16_BITS,
+            tied=tied(rule.value, place, answers, inputs, shape),
+        )
+        if isinstance(rule, Exact)
+        else rule
+        for place, rule in enumerate(expected)
+    )
+    if contract.dtype != "fp32" or all(isinstance(rule, Exact) for rule in expected):
+        return whole
     coarse, fine = (
         [
             one
@@ -79,12 +112,29 @@ def widened(
         ]
         for part in (1.0, ROUNDING_PART)
     )
-    ties = _ties(expected, answers, inputs, shape)
     return tuple(
-        replace(rule, others=tuple(one[place].to(rule.value.device) for one in ties))
-        if isinstance(rule, Exact)
-        else _widened_rule(rule, [one[place] for one in coarse], [one[place] for one in fine], policy)
-        for place, rule in enumerate(expected)
+        _widened_rule(rule, [one[place] for one in coarse], [one[place] for one in fine], policy)
+        for place, rule in enumerate(whole)
+    )
+
+
+def magnifies_too_much(
+    exacts: Sequence[torch.Tensor], answers: Answers, inputs: Tensors, shape: Mapping[str, int], *, by_value: bool
+) -> bool:
+    """Return whether rounding the operands may change a result by more than is ever allowed: no kernel can answer.
+
+    An example is the normalisation of equal values. Their mean is a rounding off in most kernels, and nothing else is
+    left to be normalised. With `by_value` equal numbers are rounded alike.
+    """
+    contract = answers.contract
+    if not (contract.wide and contract.dtype == "fp32"):
+        return False
+    beside = [next(nearby(answers, inputs, shape, part=part, by_value=by_value)) for part in (1.0, ROUNDING_PART)]
+    coarse, fine = ([] if isinstance(one, Refused) else [one] for one in beside)
+    return any(
+        bool((_magnified(exact, [one[place] for one in coarse], [one[place] for one in fine]) > _most(exact)).any())
+        for place, exact in enumerate(exacts)
+        if exact.is_floating_point()
     )
 
 
@@ -92,7 +142,8 @@ def _ties(expected: Sequence[Expected], answers: Answers, inputs: Tensors, shape
     """Return the answers from which an integer may be taken; none if no result has integers."""
     if not any(isinstance(rule, Exact) for rule in expected):
         return []
-    asked = nearby(answers, inputs, shape, draws=TIED_DRAWS, part=ROUNDINGS_OF_A_SUM)
+    of_the_type = ROUNDINGS * UNIT_ROUNDOFF[answers.contract.dtype] / ONE_ROUNDING
+    asked = nearby(answers, inputs, shape, draws=TIED_DRAWS, part=max(ROUNDINGS_OF_A_SUM, of_the_type))
     return [one for one in asked if not isinstance(one, Refused)]
 
 
@@ -101,11 +152,19 @@ def _widened_rule(
 ) -> Expected:
     if not isinstance(rule, Expectation):
         return rule
-    change, smaller_change = (_largest_change(rule.value, beside) for beside in (coarse, fine))
-    change = change.where(smaller_change <= SMOOTH_RATIO * change, 0.0)
     unit = policy.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"] * (1 + ROUNDINGS_BESIDE_SUM)
-    allowed = (ROUNDINGS_BEFORE * change).clamp(max=MOST_MAGNIFIED_ERROR * rms(rule.value))
+    allowed = _magnified(rule.value, coarse, fine).clamp(max=_most(rule.value))
     return replace(rule, scale=rule.scale + allowed / unit)
+
+
+def _magnified(value: torch.Tensor, coarse: Sequence[torch.Tensor], fine: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Return what each element may change by a few roundings of the operands; zero where it jumps."""
+    change, smaller_change = (_largest_change(value, beside) for beside in (coarse, fine))
+    return ROUNDINGS_BEFORE * change.where(smaller_change <= SMOOTH_RATIO * change, 0.0)
+
+
+def _most(value: torch.Tensor) -> float:
+    return MOST_MAGNIFIED_ERROR * rms(value)
 
 
 def _largest_change(value: torch.Tensor, beside: Sequence[torch.Tensor]) -> torch.Tensor:

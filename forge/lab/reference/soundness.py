@@ -1,0 +1,59 @@
+"""Decides if a reference can judge at a kind of values: it is finite, errs little, and keeps more than rounding."""
+
+from __future__ import annotations
+
+from forge.domain.input_kind import InputKind
+from forge.domain.own_operation import Contract
+from forge.domain.policy import Policy
+from forge.domain.tensors import Shape
+from forge.lab.judge import judge
+from forge.lab.reference.answers import Answers, equal
+from forge.lab.reference.binding import errs_within
+from forge.lab.reference.reference_guest import Tensors
+from forge.lab.reference.rounding import magnifies_too_much, widened
+from forge.operations.operation import Exact
+from forge.sandbox.reply import Refused
+
+SOUND_DRAWS, SOUND_BYTES = 3, 2**25
+"""Number of draws of each kind of values at which the reference must be sound, and their size in bytes, at most. One
+is always drawn. Chosen; each costs four calls of the reference."""
+SOUND_ERROR = 2.0
+"""Multiple of the measured error up to which the reference may err there: a fourth of what a kernel may. Chosen; the
+largest of a few draws' errors differs by chance."""
+ON_A_GRID: tuple[InputKind, ...] = ("far",)
+"""Kinds whose values are equal or far apart. Equal ones are rounded alike in each kernel."""
+
+
+def sound_seeds(contract: Contract) -> range:
+    """Return the seeds of the draws at which a reference is tried."""
+    return range(11, 11 + max(1, min(SOUND_DRAWS, SOUND_BYTES // contract.set_bytes)))
+
+
+def is_sound(answers: Answers, case: Tensors, shape: Shape, kind: InputKind, policy: Policy) -> bool:
+    """Return whether the reference is finite there, and errs little more than on values like its own.
+
+    A variance of values near each other has a larger error of its own, which no bound measured elsewhere allows for.
+    """
+    contract = answers.contract
+    got = answers.asked("module", case, shape)
+    exact = answers.asked("module_fp64", case, shape) if contract.wide else got
+    if isinstance(got, Refused) or isinstance(exact, Refused):
+        return False
+    return (
+        all(
+            bool(one.isfinite().all()) and errs_within(contract, result, one, value, times=SOUND_ERROR)
+            for result, one, value in zip(contract.results, got, exact, strict=True)
+            if result.element is None
+        )
+        and not magnifies_too_much(exact, answers, case, shape, by_value=kind in ON_A_GRID)
+        and _agrees(got, exact, answers, case, shape, policy)
+    )
+
+
+def _agrees(got: Tensors, exact: Tensors, answers: Answers, case: Tensors, shape: Shape, policy: Policy) -> bool:
+    """Return whether the reference's integers are those that it gives in fp64, but for ties."""
+    whole = [place for place, one in enumerate(answers.contract.results) if one.element is not None]
+    if all(equal(got[place], exact[place]) for place in whole):
+        return True
+    rules = widened(tuple(map(Exact, exact)), answers, case, shape, policy)
+    return all(judge(got[place], rules[place], got[place], dtype="fp32", policy=policy).within for place in whole)
