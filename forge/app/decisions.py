@@ -148,10 +148,7 @@ def record_decision(
     workspace: Workspace, event: Decision | ReplicationRecorded, *, expected: int, actor: str | None = None
 ) -> Data:
     """Record the decision if the stream hasn't changed since it was read, then sign and publish it."""
-    stream = event.stream()
-    appended = workspace.ledger.append(
-        (event,), actor=actor or workspace.actor, correlation_id=stream, expected={stream: expected}
-    )
+    appended = workspace.append_at(event, expected, actor=actor)
     try:
         workspace.publish()
     except ForgeError as error:

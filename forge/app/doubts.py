@@ -64,9 +64,7 @@ def record_doubt(workspace: Workspace, path: Path) -> Data:
     for recorded in workspace.ledger.read(stream=stream):
         if recorded.event == event:
             raise AlreadyDecided(f"this report is recorded already (event {recorded.seq}): nothing was recorded")
-    appended = workspace.ledger.append(
-        (event,), actor=workspace.actor, correlation_id=stream, expected={stream: version}
-    )
+    appended = workspace.append_at(event, version)
     workspace.catch_up()
     return {"seq": appended.first_seq, "kernel_id": report.kernel_id, "report_sha256": event.report_sha256}
 
@@ -80,9 +78,7 @@ def keep(workspace: Workspace, kernel_id: str, *, reason: str) -> Data:
     stream = f"doubt:{kernel_id}"
     event = HumanDecided(subject_stream=stream, subject=kernel_id, choice="keep", reason=reason)
     version = workspace.ledger.stream_version(stream)
-    appended = workspace.ledger.append(
-        (event,), actor=workspace.actor, correlation_id=stream, expected={stream: version}
-    )
+    appended = workspace.append_at(event, version)
     workspace.catch_up()
     return {"seq": appended.first_seq, "kernel_id": kernel_id, "choice": "keep"}
 

@@ -139,10 +139,7 @@ def _recorded(workspace: Workspace, event: ModelMeasured, environment: Environme
     stream = event.stream()
     workspace.keep_policy()
     workspace.record_environment(environment, run_id=stream)
-    version = workspace.ledger.stream_version(stream)
-    appended = workspace.ledger.append(
-        (event,), actor=workspace.actor, correlation_id=stream, expected={stream: version}
-    )
+    appended = workspace.append_at(event, workspace.ledger.stream_version(stream))
     workspace.catch_up()
     return {"seq": appended.first_seq, **event.model_dump(mode="json")}
 

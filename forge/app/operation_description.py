@@ -23,10 +23,7 @@ def describe(workspace: Workspace, op: str, *, actor: str | None = None) -> int 
     version = workspace.ledger.stream_version(stream)
     if version and list(workspace.ledger.read(stream=stream))[-1].event == event:
         return None
-    appended = workspace.ledger.append(
-        (event,), actor=actor or workspace.actor, correlation_id=stream, expected={stream: version}
-    )
-    return appended.first_seq
+    return workspace.append_at(event, version, actor=actor).first_seq
 
 
 def describe_promoted(workspace: Workspace) -> dict[str, int]:

@@ -245,6 +245,13 @@ class Workspace:
             expected=expected,
         )
 
+    def append_at(self, event: Event, version: int, *, actor: str | None = None) -> Appended:
+        """Append an event of no run; raise ConcurrencyConflict unless its stream is still at this version."""
+        stream = event.stream()
+        return self.ledger.append(
+            (event,), actor=actor or self.actor, correlation_id=stream, expected={stream: version}
+        )
+
     def record_environment(self, environment: Environment, *, run_id: str) -> None:
         """Record the description of a machine, unless it is recorded."""
         event = EnvironmentCaptured(
