@@ -129,7 +129,7 @@ def _json(path: Path, before: str | None, section: str, entry: Document) -> str:
         servers = document.setdefault(section, {})
         found = servers.get(ENTRY)
     except (ValueError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{str(path)!r} isn't a JSON object ({error}): mend it first, or use --print") from error
+        raise UsageError(f"{str(path)!r} isn't a JSON object ({error}): correct it first, or use --print") from error
     if found is not None and found != entry and not _starts_forge(found):
         raise _taken(path)
     if found == entry and before is not None:
@@ -143,7 +143,7 @@ def _toml(path: Path, before: str | None, entry: Document) -> str:
     try:
         found = tomllib.loads(before or "").get("mcp_servers", {}).get(ENTRY)
     except (ValueError, AttributeError) as error:
-        raise UsageError(f"{str(path)!r} isn't TOML ({error}): mend it first, or use --print") from error
+        raise UsageError(f"{str(path)!r} isn't TOML ({error}): correct it first, or use --print") from error
     if found == entry and before is not None:
         return before
     if found is not None:

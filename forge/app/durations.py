@@ -21,7 +21,7 @@ so that several kinds of phases stay."""
 MOST_ASKED = 5
 """Number of earlier phases that an estimate is the median of: the newest ones, as machines and judges change."""
 LARGEST_BYTES = 2**20
-"""Largest size in bytes of a file that is read. Sixty phases take some 60 KiB."""
+"""Largest size in bytes of `FILE` that is read. Sixty phases take some 60 KiB."""
 
 
 @dataclass(frozen=True)

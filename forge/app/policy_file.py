@@ -50,7 +50,7 @@ def load_policy(home: Path) -> Policy:
 
 
 def _mend(path: Path) -> str:
-    return f"mend {str(path)!r} or move it away, then give the command again"
+    return f"correct {str(path)!r} or move it away, then give the command again"
 
 
 def _as_fields(document: dict[str, object]) -> dict[str, object]:

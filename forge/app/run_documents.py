@@ -17,7 +17,7 @@ OF_A_SUBMISSION = (
 )
 """Types of events that are about one submission: a new submission in the same run clears them."""
 OF_A_RUN = ("PlanAccepted", "PromptRendered", "CandidateSubmitted", *OF_A_SUBMISSION, "RunSealed", "RunAborted")
-"""Types of the events of a run that answers read."""
+"""Types of a run's events from which its document is made."""
 JUDGEMENTS = ("CandidateVerified", "CandidateRejected", "BenchmarkRecorded", "BenchmarkFailed")
 """Types of events that name a report of a run's candidate."""
 

@@ -55,6 +55,6 @@ def _show(found: Document) -> None:
 
 
 def hopeless(found: Document) -> bool:
-    """Return whether no pair comes near the needed speedup, even with the control's largest error in its favour."""
+    """Return whether over some baseline even the best pair, times the control's largest error, misses the speedup."""
     noise = max(max(ratio, 1 / ratio) for ratio in found["control"])
     return any(max(one["ratios"]) * noise < found["minimum_speedup"] for one in found["against"])

@@ -100,7 +100,7 @@ class SavedFiles:
 
 
 def _show(document: Document, took_s: float, *, as_json: bool) -> None:
-    """Print a line with the verdict, and below it what helps to mend a refused kernel."""
+    """Print a line with the verdict, and below it what helps to fix a refused kernel."""
     if as_json:
         emit_json_line(document)
         return
@@ -116,7 +116,7 @@ def _show(document: Document, took_s: float, *, as_json: bool) -> None:
 
 
 def _show_error(error: ForgeError, *, as_json: bool) -> None:
-    """Print why there is no verdict; a later save may mend it."""
+    """Print why there is no verdict; a later save may fix it."""
     if as_json:
         emit_json_line({"error": {"code": error.code, "message": error.message}})
     else:

@@ -283,5 +283,5 @@ def stated_fields(written: dict[str, object]) -> dict[str, object]:
 
 
 def effective_layouts(domain: KernelDomain | None, contract: Sequence[LayoutName]) -> tuple[LayoutName, ...]:
-    """Return the layouts in which inputs must be accepted."""
+    """Return the layouts in which inputs must be accepted: the domain's, or the contract's if it states none."""
     return tuple(contract) if domain is None or domain.layouts is None else domain.layouts

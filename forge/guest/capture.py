@@ -23,7 +23,10 @@ PyTorch's guide to CUDA graphs warms up as often."""
 def capture(
     function: Callable[..., object], inputs: tuple[torch.Tensor, ...], scalars: tuple[float, ...], directory: Path
 ) -> list[tuple[str, bytes]]:
-    """Return the files of a plan, `plan.json` first; if the call is no plan, that file says why."""
+    """Capture one call as a CUDA graph; return the files of its launch plan, `plan.json` first.
+
+    If the call can't be a plan, `plan.json` says why, and there is no other file.
+    """
     try:
         graph, outputs = _captured(function, inputs, scalars)
         if isinstance(function, Bound) and not lie_apart(outputs, inputs):

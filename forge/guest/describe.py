@@ -163,9 +163,9 @@ def _entry(loaded: ModuleType, function: str) -> tuple[str, str]:
         defined = (
             ", ".join((*candidates, *(f"the class {name}" for name in classes))) or "neither functions nor classes"
         )
-        mended = "name one by --function" if candidates else "name its class Model"
+        advice = "name one by --function" if candidates else "name its class Model"
         raise ProblemError(
-            "no_entry", f"it defines neither a class Model nor exactly one function, but {defined}: {mended}"
+            "no_entry", f"it defines neither a class Model nor exactly one function, but {defined}: {advice}"
         )
     return "function", candidates[0]
 

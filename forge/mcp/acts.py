@@ -135,7 +135,7 @@ async def result(call: Asking, asked: forms.RunForm) -> Fitted:
 
 
 async def counterexample(call: Asking, asked: forms.RunForm) -> Fitted:
-    """Read why a candidate was refused: the wrong element, the input, the log, where to mend."""
+    """Read why a candidate was refused: the wrong element, the input, the log, and the line to fix."""
     from forge.app.desk import runs
 
     found = await call.read(lambda view: runs.counterexample(view, call.caller, asked.run))

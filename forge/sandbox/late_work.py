@@ -1,4 +1,4 @@
-"""Counts the processor time that a guest takes after its reply, until it stands still.
+"""Counts the processor time that a guest takes between its reply and its stop.
 
 Distrusts the guest, which can lengthen its stop: the clock has ended by then, and its work would cost it nothing.
 """
@@ -26,9 +26,9 @@ class LateWork:
         self._clocks, self._group_ns = self._read()
 
     def taken_ns(self) -> int:
-        """Return the processor nanoseconds since then; a process that the host didn't know then counts whole.
+        """Return the processor nanoseconds since `begin`; a process that is new since then counts in full.
 
-        Only a group counts processes that have ended in between.
+        Without a cgroup, processes that ended since then aren't counted.
         """
         clocks, group_ns = self._read()
         if group_ns is not None and self._group_ns is not None:

@@ -27,7 +27,7 @@ class Limits:
     total_cpu_s: float | None = None
     """Processor seconds of the whole tree, with the processes that have ended; None if only `cpu_s` limits them."""
     still_s: float | None = None
-    """Seconds after which a process tree that takes next to no processor time counts as standing still. None if only
+    """Seconds after which a process tree that takes next to no processor time counts as idle. None if only
     `wall_s` ends it."""
     shared: Allowance | None = None
     """What this guest may take together with the other guests of its candidate; None if they share no limit."""

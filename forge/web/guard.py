@@ -36,8 +36,8 @@ MOST_IN_FLIGHT = 48
 for each address. Chosen: a page takes six requests, so it is a few pages of a few tabs. Long answers are counted by
 what gives them."""
 MOST_OF_AN_ADDRESS = 4 * MOST_IN_FLIGHT
-"""Largest number of requests of one address that are answered at once, whatever tokens they give: an invented token
-makes another caller until it is looked up. Chosen: people and programs behind one address share it."""
+"""Largest number of requests of one address that are answered at once, over all tokens. A client could
+else invent tokens: each counts as a caller until it is looked up. Chosen; people and programs share an address."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 """Methods that change nothing."""
 REPEATED = frozenset({"type", "model", "price"})

@@ -35,6 +35,7 @@ _OPTIONS = (
     "detect_odr_violation=0",
 )
 REPORT = "ERROR: AddressSanitizer: "
+"""Beginning of the line in which AddressSanitizer reports an error."""
 THRESHOLD = "no access outside what it was given or allocated"
 
 

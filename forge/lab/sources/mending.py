@@ -20,9 +20,9 @@ MUTATED = frozenset({"INPUT_MUTATED"})
 UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
 WRONG_VALUES = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE", "WRONG_OUTSIDE_DOMAIN"})
-"""Reasons for which the lines that a written value comes from are named, too."""
+"""Reason codes for which the answer also names the lines that the wrong value was computed by."""
 OUTSIDE = frozenset({"OUT_OF_BOUNDS", "RUNTIME_ERROR"})
-"""Reasons for an access outside of a tensor. A process that ended by a signal may have made one, too."""
+"""Reason codes of an access outside a tensor. A call that ended by a signal may have made one as well."""
 NAMED_CALLS = {
     "OUT_OF_MEMORY": (
         frozenset({"empty", "zeros", "ones", "full", "rand", "randn", "arange", "repeat"}),

@@ -1,6 +1,6 @@
 """Leaves a daemon in a session of its own that burns processor time and holds every pipe open.
 
-Accepted: what it leaves behind stands still between calls and ends with its namespace
+Accepted: what it leaves behind is stopped between calls and ends with its namespace
 Catalogue: J9
 """
 
