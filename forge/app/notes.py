@@ -1,8 +1,8 @@
 """Collects what an operation's history holds, for a page or for a program."""
 
+from forge.app.audit.answer import named_rows
 from forge.app.lesson_list import lessons_of
 from forge.app.plain_events import HasEvents
-from forge.app.tables import rows
 
 Data = dict[str, object]
 QUERIES = {
@@ -22,7 +22,7 @@ def gather(workspace: HasEvents, *, op: str, gpu: str | None) -> Data:
     """Return everything recorded about an operation, on one processor or on all; raise UnknownName."""
     names = {"op": op, "gpu": None if gpu is None else _known_gpu(gpu)}
     with workspace.publication.tables() as history:
-        found: Data = {name: rows(history, query, names) for name, query in QUERIES.items()}
+        found: Data = {name: named_rows(history, query, names) for name, query in QUERIES.items()}
     if not found["tasks"]:
         from forge.operations import find_operation  # here: it loads the whole catalogue
 

@@ -1,7 +1,6 @@
 """Defines what an audit reads of a workspace whose ledger it doesn't need: the tables of `history.db`."""
 
 import sqlite3
-from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Protocol
@@ -26,10 +25,3 @@ class HasTables(Protocol):
     def publication(self) -> Tables:
         """Return the place of the tables."""
         ...
-
-
-def rows(history: sqlite3.Connection, query: str, values: Mapping[str, object]) -> list[dict[str, object]]:
-    """Return a query's rows, with their cells by name."""
-    found = history.execute(query, values)
-    columns = [name for name, *_ in found.description]
-    return [dict(zip(columns, row, strict=True)) for row in found]

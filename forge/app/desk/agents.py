@@ -1,9 +1,9 @@
 """What a coding agent asks besides the documents: where its run stands, how it ended, and what it has used."""
 
+from forge.app.audit.answer import named_rows
 from forge.app.desk.permits import DECIDED
 from forge.app.desk.runs import run_document
 from forge.app.desk.view import View
-from forge.app.tables import rows
 from forge.app.tokens import Caller
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
@@ -90,6 +90,8 @@ def used(view: View, caller: Caller, task: str | None) -> Data:
     """Return how many candidates the caller has submitted, by the state of their runs."""
     actor = caller.actor if caller.scope != "reader" else ""
     with view.workspace.publication.tables() as history:
-        found = {str(one["state"]): one["runs"] for one in rows(history, HANDED_IN, {"actor": actor, "task": task})}
+        found = {
+            str(one["state"]): one["runs"] for one in named_rows(history, HANDED_IN, {"actor": actor, "task": task})
+        }
     total = sum(int(str(count)) for count in found.values())
     return {"actor": actor or None, "task": task, "handed_in": total, "by_state": found}

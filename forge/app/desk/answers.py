@@ -7,7 +7,7 @@ import orjson
 
 from forge import __version__
 from forge.app.audit import authors, evidence, histories, replication, rooflines, speed, stale_evidence
-from forge.app.audit.answer import Answer, Filter
+from forge.app.audit.answer import Answer, Filter, named_rows
 from forge.app.audit.authors import EffectBy, RefusedBy
 from forge.app.desk.session_figures import told_summary
 from forge.app.desk.view import View
@@ -18,7 +18,6 @@ from forge.app.notes import gather
 from forge.app.plain_events import OfWorkspace
 from forge.app.recommend import recommend
 from forge.app.sessions import finding, report
-from forge.app.tables import rows
 from forge.app.tokens import Caller
 from forge.app.work import open_work, request_summary
 from forge.errors import UnknownName, UsageError
@@ -53,7 +52,7 @@ def state(view: View) -> Data:
     """Return how much there is of everything, and where the ledger is."""
     with view.workspace.publication.tables() as history:
         counts = {name: history.execute(query).fetchone()[0] for name, query in COUNTS.items()}
-        states = {str(one["state"]): one["runs"] for one in rows(history, STATES, {})}
+        states = {str(one["state"]): one["runs"] for one in named_rows(history, STATES, {})}
     return {
         "forge_version": __version__,
         "ledger_id": view.workspace.ledger.ledger_id,
@@ -144,7 +143,7 @@ def session(view: View, caller: Caller, name: str) -> Data:
 def machines(view: View) -> Data:
     """Return the machines as they were first described, with their newest measured ceilings."""
     with view.workspace.publication.tables() as history:
-        found = rows(history, MACHINES, {})
+        found = named_rows(history, MACHINES, {})
     ceilings = {}
     for recorded in view.workspace.ledger.read(types=(DeviceCalibrated.TYPE,)):
         if holds(recorded, DeviceCalibrated):

@@ -2,12 +2,12 @@
 
 import orjson
 
+from forge.app.audit.answer import named_rows
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.kernels import find_kernel
 from forge.app.promotions import find_promotion
-from forge.app.tables import rows
 from forge.errors import NotFound
 from forge.events import KernelPromoted
 from forge.ledger.signatures.checkpoints import newest_checkpoint, signing_state
@@ -38,7 +38,7 @@ def all_kernels(
     before = parse_cursor(view, after)
     asked = {"before": before, "op": op, "gpu": gpu, "dtype": dtype, "status": status, "limit": limit + 1}
     with view.workspace.publication.tables() as history:
-        found = [one | {"shape": orjson.loads(str(one["shape"]))} for one in rows(history, LISTED, asked)]
+        found = [one | {"shape": orjson.loads(str(one["shape"]))} for one in named_rows(history, LISTED, asked)]
     return page(found, limit=limit, view=view, seq_of=lambda one: int(str(one["promoted_seq"])))
 
 

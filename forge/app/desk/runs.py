@@ -4,6 +4,7 @@ import re
 
 import orjson
 
+from forge.app.audit.answer import named_rows
 from forge.app.author_log import run_log
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.permits import DECIDED, may_look_into, require_look_into
@@ -15,7 +16,6 @@ from forge.app.phase_answer import phase_answer
 from forge.app.run_documents import of_state
 from forge.app.run_summary import run_summary
 from forge.app.runs import task_of
-from forge.app.tables import rows
 from forge.app.tokens import Caller
 from forge.errors import NotFound
 from forge.events import ProfileCaptured
@@ -59,7 +59,7 @@ def all_runs(
     asked = {name: value for name, value in filters.items() if value is not None}
     conditions = " AND ".join(["1", *(CONDITIONS[name] for name in asked)])
     with view.workspace.publication.tables() as history:
-        found = rows(history, LISTED.format(conditions=conditions), {**asked, "limit": limit + 1})
+        found = named_rows(history, LISTED.format(conditions=conditions), {**asked, "limit": limit + 1})
     for one in found:
         for flag in ("sealed", "simulated"):
             one[flag] = None if one[flag] is None else bool(one[flag])

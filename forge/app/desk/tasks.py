@@ -2,10 +2,10 @@
 
 import orjson
 
+from forge.app.audit.answer import named_rows
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.view import View
 from forge.app.known_tasks import find_task
-from forge.app.tables import rows
 from forge.errors import NotFound, UsageError
 from forge.events import PromptRendered, TaskCreated
 from forge.projections.fold import holds
@@ -39,7 +39,7 @@ def all_tasks(
     before = parse_cursor(view, after)
     asked = {"before": before, "op": op, "gpu": gpu, "language": language, "limit": limit + 1}
     with view.workspace.publication.tables() as history:
-        found = [one | {"shape": orjson.loads(str(one["shape"]))} for one in rows(history, LISTED, asked)]
+        found = [one | {"shape": orjson.loads(str(one["shape"]))} for one in named_rows(history, LISTED, asked)]
     return page(found, limit=limit, view=view, seq_of=lambda one: int(str(one["seq"])))
 
 
