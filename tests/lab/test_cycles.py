@@ -116,6 +116,13 @@ def test_a_round_times_every_side_over_the_same_sets(planned: Planned) -> None:
             assert measured[side] / planned.calls > 500
 
 
+def test_the_empty_guest_holds_no_line_of_a_reference() -> None:
+    """Its time is subtracted from every side's; a reference file is foreign code, and could lengthen it."""
+    with open_guests(job(), ()) as factory:
+        (stage,) = (stage for sides, stage, _ in factory._wanted() if sides == (HARNESS,))
+        assert {path.name for path in (stage._directory / "candidate").iterdir()} == {"harness.py"}
+
+
 def test_on_a_processor_every_side_has_a_process_of_its_own() -> None:
     """A process that answered for two sides would be warmer than the others."""
     with guests() as opened:

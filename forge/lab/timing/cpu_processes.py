@@ -5,7 +5,7 @@ torch.compile's results for them between pairs; no candidate ever sees this fold
 """
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 
@@ -24,12 +24,15 @@ from forge.lab.job import Incumbent, Job
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.incumbent import PROMOTED
 from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
+from forge.languages import LANGUAGES
 from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.session import IDLE, GuestFunction
 from forge.sandbox.stage import Program, Stage
 
 CANDIDATE, CONTROL, HARNESS = "candidate", "control", "harness"
 """Names of sides: the candidate, the baseline measured a second time, and the empty guest."""
+HARNESS_FILE = "harness.py"
+"""Name of the file of the empty guest's function."""
 HARNESS_SOURCE = """
 import torch
 
@@ -90,8 +93,12 @@ class GuestFactory:
         baseline: Stage,
         incumbent: tuple[Stage, str] | None = None,
         contenders: Sequence[tuple[PresentContender, Stage]] = (),
+        *,
+        empty: Stage | None = None,
     ) -> None:
+        """Take the stages; `empty` is that of the empty guest, on a CPU."""
         self._job = job
+        self._empty = empty
         self._candidate = candidate
         self._baseline = baseline
         self._incumbent = incumbent
@@ -138,17 +145,19 @@ class GuestFactory:
         """List the processes to start, with one side each, since another loaded side slows a process down.
 
         On a CPU the harness is a release without calls, in a process of its own. In the baseline's process it would
-        touch the inputs once more than in the control's. The baseline then read 5 to 20 % faster than its control. On
-        a GPU the harness is a function in both processes of the control's baseline.
+        touch the inputs once more than in the control's. The baseline then read 5 to 20 % faster than its control.
+        No reference is in that process: a reference file is foreign code, and could lengthen what is subtracted. On a
+        GPU the harness is a function in both processes of the control's baseline.
         """
         job = self._job
         on_cpu = job.device == "cpu"
-        control = (baseline_function(job, CONTROL_KIND), *(() if on_cpu else (GuestFunction("harness.py", HARNESS),)))
+        harness = GuestFunction(HARNESS_FILE, HARNESS)
+        control = (baseline_function(job, CONTROL_KIND), *(() if on_cpu else (harness,)))
         others = [kind for kind in job.baselines if kind != CONTROL_KIND]
         wanted: list[tuple[tuple[str, ...], Stage, tuple[GuestFunction, ...]]] = [
             ((CANDIDATE,), self._candidate, (job.candidate_function(),)),
             ((CONTROL_KIND,) if on_cpu else (CONTROL_KIND, HARNESS), self._baseline, control),
-            *([((HARNESS,), self._baseline, control)] if on_cpu else ()),
+            *([((HARNESS,), self._empty, (harness,))] if self._empty is not None else ()),
             *(((kind,), self._baseline, (baseline_function(job, kind),)) for kind in others),
             ((CONTROL,), self._baseline, control),
         ]
@@ -167,7 +176,7 @@ def open_guests(
     contenders: Sequence[PresentContender] = (),
 ) -> Iterator[GuestFactory]:
     """Stage the candidate and the baselines; remove the stages at the end."""
-    harness = {"harness.py": HARNESS_SOURCE.format(outputs=_output_forms(job)).encode()}
+    harness = {HARNESS_FILE: HARNESS_SOURCE.format(outputs=_output_forms(job)).encode()}
     own = candidate_program(job, artifact)
     with ExitStack() as stack:
         candidate_stage, baseline_stage = (
@@ -176,14 +185,25 @@ def open_guests(
         )
         stack.callback(candidate_stage.remove)
         stack.callback(baseline_stage.remove)
+        empty = _empty_stage(stack, job, harness)
         beside = [(one, _contender_stage(stack, job, one)) for one in contenders]
         if incumbent is None:
-            yield GuestFactory(job, candidate_stage, baseline_stage, None, beside)
+            yield GuestFactory(job, candidate_stage, baseline_stage, None, beside, empty=empty)
             return
         promoted = dataclasses.replace(own, files=_incumbent_files(job, incumbent), allowance=None)
         incumbent_stage = Stage(promoted, job.isolation)
         stack.callback(incumbent_stage.remove)
-        yield GuestFactory(job, candidate_stage, baseline_stage, (incumbent_stage, incumbent.entry_point), beside)
+        promoted_side = (incumbent_stage, incumbent.entry_point)
+        yield GuestFactory(job, candidate_stage, baseline_stage, promoted_side, beside, empty=empty)
+
+
+def _empty_stage(stack: ExitStack, job: Job, harness: Mapping[str, bytes]) -> Stage | None:
+    """Return the stage of the empty guest, which has no line of a candidate's or a reference's; None on a GPU."""
+    if job.device != "cpu":
+        return None
+    stage = Stage(Program(language=LANGUAGES["torch"], files=harness), job.isolation)
+    stack.callback(stage.remove)
+    return stage
 
 
 def _contender_stage(stack: ExitStack, job: Job, contender: PresentContender) -> Stage:
