@@ -26,8 +26,8 @@ REASONS = (
     ),
     (
         "append_many",
-        "`append_many`: about half of an event's time in it is SQLite's own (trigger, indexes, pages of the log), "
-        "a third is validating, serialising and reading it back, the rest is its place in the chain. A batch saves "
+        "`append_many`: about half of an event's time in it is SQLite's own (trigger, indexes, pages of the log). "
+        "A third is validating, serialising and reading it back; the rest is its place in the chain. A batch saves "
         "what a transaction costs and no more, so the ratio rises with the wait for the disk: in a run of this "
         "benchmark at a load of 7, with other programs at the disk, it was 6.6 (quartiles 4.0 to 11).",
     ),

@@ -1,4 +1,4 @@
-"""Plans runs and renders their briefs: what the author is told, from what is known when the run is opened.
+"""Plans runs and renders their briefs: what the author is shown, from what is known when the run is opened.
 
 Nothing here needs the lab: planning uses no tensors and no guest.
 """

@@ -12,8 +12,8 @@ from forge.ledger.watch import LedgerWatch
 from forge.sandbox import calling_off
 
 POLL_S = 0.05
-"""Time between two looks at the ledger, in seconds. A request is seen in a fraction of the 250 ms that a person takes
-for at once, and a closed run's guests may live for two seconds at most. One look costs some 20 us."""
+"""Time between two looks at the ledger, in seconds. A person takes 250 ms for at once, and a request is
+seen in a fraction of that. A closed run's guests may live for two seconds at most. One look costs some 20 us."""
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Jobs that were lost with the machine that had them: which they are, how they are asked for again, what is told."""
+"""Finds jobs that were lost with their machine, asks for them again, and says what became of each."""
 
 from collections.abc import Iterable
 

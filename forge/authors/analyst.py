@@ -34,7 +34,7 @@ def metrics_of(timing: ShownTiming, profile: Sequence[Metric]) -> tuple[Metric, 
 
 
 class TimesAnalyst:
-    """Diagnoses by the share of the floor alone. Without a profiler's counters more can't be told honestly."""
+    """Diagnoses by the share of the floor alone. Without a profiler's counters nothing more is known."""
 
     def diagnose(self, timing: ShownTiming, profile: Sequence[Metric]) -> ShownDiagnosis:
         """Return a diagnosis that cites the measured time, the share of the floor, and the profile's metrics."""

@@ -23,7 +23,7 @@ def feedback_document(
     analyst: Analyst | None = None,
     profile: Sequence[Metric] = (),
 ) -> FeedbackDocument:
-    """Return what the author is told now: of the last attempt in full, and of those before it in a line each.
+    """Return what the author is shown now: the last attempt in full, and those before it in a line each.
 
     `note` says why the author's last answer had no candidate; the last attempt is then told once more.
     """

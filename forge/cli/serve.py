@@ -81,7 +81,7 @@ def _serve(
         desk.read(lambda view: view.head).result()
     except LedgerCorrupt as error:
         desk.damage = error.message
-        say(f"serve: the ledger is damaged, so pages say that and nothing is taken in: {error.message}")
+        say(f"serve: the ledger is damaged, so pages say that and nothing may be submitted: {error.message}")
     listening = bound(host, port)
     address = f"http://{host if ':' not in host else f'[{host}]'}:{listening.getsockname()[1]}"
     if host not in LOOPBACK_HOSTS:

@@ -1,4 +1,4 @@
-"""What each tool does, by the functions of `forge.app.desk`. Clients are told a function's docstring.
+"""What each tool does, by the functions of `forge.app.desk`. A tool's description is its docstring.
 
 What a tool needs is imported when it is called: a client waits for the list of tools, and asks the desk later.
 """

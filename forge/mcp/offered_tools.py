@@ -37,7 +37,7 @@ class Tool:
 
     @property
     def description(self) -> str:
-        """Return what a client is told of the tool."""
+        """Return the description of the tool that a client gets."""
         return self.answer.__doc__ or ""
 
     def input_schema(self) -> Data:

@@ -65,7 +65,7 @@ class TaskForm(AnswerForm):
 
 
 class Brief(AnswerForm):
-    """What an author is told about a task, in Markdown."""
+    """The brief of a task, in Markdown."""
 
     task_id: str
     run_id: str
@@ -125,7 +125,7 @@ class Rows(AnswerForm):
 
 
 class EventDocument(AnswerForm):
-    """An event with its envelope. `withheld`: something in its payload isn't told here."""
+    """An event with its envelope. `withheld`: something in its payload isn't shown here."""
 
     seq: int
     type: str

@@ -42,7 +42,7 @@ def views(workspace: HasTables) -> Answer:
         "What `forge audit sql` may read",
         ("name", "columns", "answers"),
         rows,
-        notes=("names and columns are stable: one that goes, or changes its meaning, is told in the changelog",),
+        notes=("names and columns are stable: the changelog lists each that is removed or changes its meaning",),
     )
 
 

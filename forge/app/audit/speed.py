@@ -100,7 +100,7 @@ def leaderboard(
         notes=(
             "n: candidates that were timed with a verdict, those refused as too slow among them; "
             "best: the highest lower end; typical: the median",
-            "offered: runs that submitted a candidate for the slot, timed or not; best never stands for the rest",
+            "offered: runs that submitted a candidate for the slot, timed or not; best says nothing of the others",
             *(("no number offered: a further shape, timed where a task's main shape was proven",) if bare else ()),
             COLD,
         ),

@@ -1,4 +1,4 @@
-"""Says what of a session a caller is told: nothing of a run's speed until it is decided, nor of an open screening."""
+"""Decides what a caller sees of a session: no run's speed before its decision, and no screening before its end."""
 
 from dataclasses import replace
 

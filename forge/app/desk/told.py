@@ -1,4 +1,4 @@
-"""Says what of a recorded event a caller is told: its place in the chain always, its payload by the rule of runs."""
+"""Decides what a caller sees of an event: always its place in the chain, its payload by the rule of runs."""
 
 from dataclasses import dataclass, field
 
@@ -18,13 +18,13 @@ Data = dict[str, object]
 OPEN_TO_ALL = frozenset(
     {"RunStarted", "PlanAccepted", "PromptRendered", "WorkRequested", "WorkWithdrawn", "RunSealed"}
 )
-"""Types of events of a run whose payload every caller may read at any time: they tell nothing of its candidate."""
+"""Types of events of a run whose payload every caller may read at any time: they say nothing of its candidate."""
 UNDECIDED = "withheld until the run is decided: its author and operators may read it before"
-"""Text that stands for the payload of an event of a run that isn't decided."""
+"""Text in place of the payload of an event of a run that isn't decided."""
 UNDECIDED_SESSION = "withheld until what it tells of is decided: operators may read it before"
-"""Text that stands for the payload of an event of a session that may tell the speed of an undecided run."""
-DAMAGED = "withheld: what says which of it is held out is missing or damaged; run forge ledger verify"
-"""Text that stands for the payload of an event that can't be told safely."""
+"""Text in place of the payload of an event of a session that may show the speed of an undecided run."""
+DAMAGED = "withheld: the record of which shapes are held out is missing or damaged; run forge ledger verify"
+"""Text in place of a payload that may name a held-out shape."""
 
 
 def _told_of(recorded: Recorded[Event]) -> str | None:

@@ -13,7 +13,7 @@ from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 
 WITHHELD = "withheld: it names a held-out shape"
-"""Text that stands for one that would name a held-out shape."""
+"""Text in place of one that would name a held-out shape."""
 SECRET_FIELDS = frozenset({"held_out", "held_out_seed"})
 """Fields from which held-out shapes could be known."""
 SIZE = re.compile(r"\w=\d", re.ASCII)

@@ -1,1 +1,1 @@
-"""Sessions of authors in a workspace: opened, worked off, resumed, replayed, and told."""
+"""Sessions of authors in a workspace: opened, run, resumed, replayed, and shown."""

@@ -45,7 +45,7 @@ class LedgerGround:
     model: Model | None = None
     screener: Screener | None = None
     quiet_until: int = 0
-    """Sequence number up to which events aren't told: they were, before an interruption."""
+    """Sequence number up to which events aren't shown, because they were before an interruption."""
     _state: SessionState | None = None
     _seq: int = 0
     _begun: set[str] = field(default_factory=set)

@@ -1,4 +1,4 @@
-"""Says what an author is told of a platform, and reads a profiler's export."""
+"""Says what an author learns of a platform, and reads a profiler's export."""
 
 from pathlib import Path
 

@@ -14,7 +14,7 @@ from forge.events import CandidateRejected
 from forge.projections.runs import RunState
 
 MOST_LOG_LINES = 20
-"""Number of lines of a build's log that an author is told, from its end. Chosen; a model pays for each line."""
+"""Number of lines of a build's log that an author is shown, from its end. Chosen; a model pays for each line."""
 LONGEST_LINE, LONGEST_SNIPPET = 400, 4000
 """Lengths in characters above which a line is cut, and a snippet is left out."""
 

@@ -56,7 +56,7 @@ async def task(request: Request, task_id: Id) -> Response:
 
 @part.get("/tasks/{task_id}/brief", responses=answers(schemas.Brief), tags=["tasks"])
 async def brief(request: Request, task_id: Id) -> Response:
-    """Return the newest brief of a task: what an author is told."""
+    """Return the newest brief of a task: the text that an author works from."""
     return await answered(request, lambda view, _: tasks.task_brief(view, task_id))
 
 
