@@ -22,6 +22,7 @@ def chain(function: run.Function | None, layout: run.Layout, command: channel.Ch
     """
     scalars = command.scalars[: layout.scalars]
     outputs: tuple[object, ...] = ()
+    described: tuple[wire.OutputForm, ...] = ()
     index, waiting = command.first, list(range(len(layout.inputs)))
     waiting.remove(index)
     for done in range(0 if function is None else command.count):
@@ -31,10 +32,12 @@ def chain(function: run.Function | None, layout: run.Layout, command: channel.Ch
         if status != wire.DONE:
             channel.reply(command.call_id, status, completed=done, outputs=run.forms(outputs))
             return
+        if not (described or run.are_dense(outputs)):  # the copy would do work that a call has left to it
+            described = run.forms(outputs)
         run.copy_out(layout.destinations[index], outputs)
         total = sum(int(one.sum()) for one in layout.words[index])
         index = wire.next_in_chain(total, waiting) if waiting else index
-    channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=run.forms(outputs))
+    channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=described or run.forms(outputs))
 
 
 def map_pages(arena: mmap.mmap, layout: run.Layout) -> None:

@@ -331,6 +331,11 @@ def forms(outputs: tuple[object, ...]) -> tuple[wire.OutputForm, ...]:
     return tuple(_form(o) for o in outputs[: wire.MAX_OUTPUTS] if type(o) is torch.Tensor)
 
 
+def are_dense(outputs: tuple[object, ...]) -> bool:
+    """Return whether all outputs are contiguous."""
+    return all(isinstance(output, torch.Tensor) and output.is_contiguous() for output in outputs)
+
+
 def form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, ...], layout: Layout) -> int:
     """Return `DONE` if the outputs can be copied to their places, and otherwise what is wrong with their form."""
     if len(outputs) != len(destinations):

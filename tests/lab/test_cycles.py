@@ -204,6 +204,12 @@ FINISHES_LATER = """if timed:
         threading.Thread(target=later).start()"""
 
 
+DENSE_AT_THE_END = """if timed:
+        asked.append(index)
+        y = y if len(asked) % 8 == 0 else y.t().contiguous().t()"""
+"""A view that leaves reordering to the harness's copy, in all calls of a chain but the last."""
+
+
 @contextmanager
 def cheating(cheat: str) -> Iterator[LoadedKernel]:
     asked = replace(job(), files={**job().files, "kernel.py": TIMED.replace("{cheat}", cheat).encode()})
@@ -230,8 +236,9 @@ def chained(kernel: LoadedKernel, seed: int) -> Failed | None:
         (FINISHES_LATER, {"NON_FINITE", "INCORRECT_NUMERICAL"}),
         ("y = y * (1 if not timed or x.abs().max() < 8 else 1.01)", {"INCORRECT_NUMERICAL"}),
         ("y = torch.nan_to_num(y) if timed else y", {"INCORRECT_NUMERICAL", "NON_FINITE"}),
+        (DENSE_AT_THE_END, {"INCORRECT_STRIDES"}),
     ],
-    ids=["honest", "no_copy", "finishes_later", "large_values", "specials"],
+    ids=["honest", "no_copy", "finishes_later", "large_values", "specials", "other_strides"],
 )
 def test_what_is_timed_is_judged(cheat: str, codes: set[str]) -> None:
     """Each of these is right wherever it isn't timed."""
