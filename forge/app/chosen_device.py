@@ -33,8 +33,8 @@ def chosen_device(named: str | None = None) -> Device | None:
     """Return the GPU that is meant, by name or else by the environment; None without one. Raise UnknownName."""
     if named is not None and os.environ.get(PLACE_VARIABLE):
         raise UsageError(
-            f"--device {named!r} with jobs on {os.environ[PLACE_VARIABLE]!r}: expected one, since a GPU is named on "
-            "the machine that has it",
+            f"--device {named!r} is given, and {PLACE_VARIABLE} sends jobs to {os.environ[PLACE_VARIABLE]!r}: "
+            "expected one of the two",
             hint="CUDA_VISIBLE_DEVICES on that machine, or a place that forge doctor --ray lists",
         )
     device = choose(devices(), named if named is not None else os.environ.get(VARIABLE))

@@ -220,7 +220,9 @@ def _uses(facts: GuestFacts, evidence: Mapping[str, Evidence]) -> tuple[AdoptedU
         share = shares.get((line["op"], kernel), 0.0)
         found.append(AdoptedUse.model_validate({**fields, "share": share, "speedup": speedup}))
     if not found:
-        raise UsageError("the model called no adopted operation: expected calls of what op(name, own) returned")
+        raise UsageError(
+            "the model called no adopted operation: expected it to call the functions that op(name, own) returns"
+        )
     return tuple(found)
 
 

@@ -54,7 +54,10 @@ def _read(file: Path) -> dict[str, Any]:  # Any: a JSON document
     try:
         document: dict[str, Any] = json.loads(read_regular(file, limit_bytes=REPORT_BYTES))
         if document["kind"] != "adoption" or document["schema_version"] != 1:
-            raise UsageError(f"{str(file)!r} is of kind {document['kind']!r:.50}: {expected}, of this version")
+            raise UsageError(
+                f"{str(file)!r} is of kind {document['kind']!r:.50}, schema {document['schema_version']!r:.20}: "
+                f"{expected}, of kind 'adoption', schema 1"
+            )
         for one in document["lines"]:
             _row(one)
         dict(document["withdrawn"]).items()

@@ -63,7 +63,12 @@ Profile = Annotated[
         help="Export of a profiler, such as perf:stat.txt; image:FILE for a model that sees.",
     ),
 ]
-Seed = Annotated[int | None, typer.Option("--seed", min=0, max=2**48 - 1, help="The seed. Default: drawn at random.")]
+Seed = Annotated[
+    int | None,
+    typer.Option(
+        "--seed", min=0, max=2**48 - 1, help="Seed of the author's random choices. Default: drawn at random."
+    ),
+]
 Prices = Annotated[
     list[str] | None,
     typer.Option(
@@ -78,11 +83,18 @@ Settings = Annotated[
 ]
 RoundsWithoutGain = Annotated[
     int,
-    typer.Option("--rounds-without-gain", min=1, max=10**6, help="Rounds without a gain after which it ends."),
+    typer.Option(
+        "--rounds-without-gain", min=1, max=10**6, help="Rounds without a gain after which the session ends."
+    ),
 ]
 FloorShare = Annotated[
     float,
-    typer.Option("--floor-share", min=0.01, max=1, help="Share of the shortest possible time at which it ends."),
+    typer.Option(
+        "--floor-share",
+        min=0.01,
+        max=1,
+        help="Share of the floor at which the session ends: shortest possible time over measured time.",
+    ),
 ]
 Workers = Annotated[
     int,
@@ -91,14 +103,23 @@ Workers = Annotated[
     ),
 ]
 Candidates = Annotated[
-    int, typer.Option("--candidates", min=0, max=10**6, help="Candidates that may take all phases.")
+    int, typer.Option("--candidates", min=0, max=10**6, help="Budget of candidates, refused ones too.")
 ]
-Minutes = Annotated[float, typer.Option("--minutes", min=0, max=1e6, help="Time on the clock, in minutes.")]
+Minutes = Annotated[
+    float, typer.Option("--minutes", min=0, max=1e6, help="Budget of wall time in requests, in minutes.")
+]
 DeviceMinutes = Annotated[
-    float, typer.Option("--device-minutes", min=0, max=1e6, help="Time on the judging device, in minutes.")
+    float, typer.Option("--device-minutes", min=0, max=1e6, help="Budget of time on the judging device, in minutes.")
 ]
-Dollars = Annotated[float, typer.Option("--dollars", min=0, max=1e6, help="Money for language models.")]
-Tokens = Annotated[int, typer.Option("--tokens", min=0, max=10**12, help="Tokens of language models.")]
+Dollars = Annotated[
+    float, typer.Option("--dollars", min=0, max=1e6, help="Budget for language models, in US dollars.")
+]
+Tokens = Annotated[
+    int,
+    typer.Option(
+        "--tokens", min=0, max=10**12, help="Budget of language models' tokens, prompts and answers together."
+    ),
+]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -73,7 +73,10 @@ def fast_p(
     form: EvidenceOptions,
     levels: Annotated[
         list[float] | None,
-        typer.Argument(metavar="[P]...", help="Speedups to count tasks above. Default: 0, 1, 1.5 and 2."),
+        typer.Argument(
+            metavar="[P]...",
+            help="Speedups P: tasks with a kernel more than P times as fast are counted. Default: 0, 1, 1.5, 2.",
+        ),
     ] = None,
     op: Op = None,
     gpu: Gpu = None,

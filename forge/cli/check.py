@@ -41,11 +41,11 @@ ShapeText = Annotated[
     str | None,
     typer.Option(help="With --op: sizes by axis. Default: its first listed workload.", show_default=False),
 ]
-Dtype = Annotated[str, typer.Option(help="fp32, fp16 or bf16.")]
+Dtype = Annotated[str, typer.Option(help="Element type: fp32, fp16 or bf16.")]
 LanguageName = Annotated[
     str | None,
     typer.Option(
-        help="cpp, cuda, triton or torch. Default: what the kernel's imports and constants show.",
+        help="Language: cpp, cuda, triton or torch. Default: what the kernel's imports and constants show.",
         show_default=False,
     ),
 ]

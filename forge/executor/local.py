@@ -248,5 +248,8 @@ def _no_plan(why: str) -> Failed:
 
 def _required(ceilings: Ceilings | None) -> Ceilings:
     if ceilings is None:
-        raise EnvironmentUnfit("this GPU's ceilings aren't measured: no floor", hint="forge doctor --calibrate")
+        raise EnvironmentUnfit(
+            "no floor can be computed: this GPU's ceilings aren't measured; measure them first",
+            hint="forge doctor --calibrate",
+        )
     return ceilings

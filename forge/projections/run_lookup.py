@@ -45,7 +45,9 @@ def _started_as(ledger: Ledger, name: str, number: int) -> str:
     """Return the id of the run that was started as the Nth; raise RunNotFound."""
     started = list(ledger.rows(types=(RunStarted.TYPE,)))
     if number > len(started):
-        raise RunNotFound(f"no run {name!r}: there are {len(started)} runs", hint="forge run list")
+        raise RunNotFound(
+            f"no run {name!r}: there are {len(started)} runs, expected r1 to r{len(started)}", hint="forge run list"
+        )
     run_id = orjson.loads(started[number - 1].payload)["run_id"]
     assert isinstance(run_id, str)
     return run_id

@@ -121,7 +121,7 @@ def candidate_named(connection: sqlite3.Connection, beginning: str) -> str:
     if len(found) != 1 or not beginning:
         count = "no candidate has" if not found else "several candidates have"
         raise UsageError(
-            f"{count} a digest that begins with {beginning[:80]!r}: expected as much of it as tells it apart",
+            f"{count} a digest that begins with {beginning[:80]!r}: expected a beginning that one digest has",
             hint='forge audit sql "SELECT candidate, author, op, gpu FROM candidates"',
         )
     return found[0]
