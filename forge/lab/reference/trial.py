@@ -1,7 +1,8 @@
 """Tries known wrong answers at the bound that the reference's error gives; if some pass, at narrower bounds.
 
 An exponential of large operands magnifies the rounding of its inputs, more than the reference's own computation
-shows. There the bound allows the error of operands one rounding off, if it still refuses known wrong answers. A bound
+shows. There the bound allows the error of operands one rounding off, if it still refuses known wrong answers. A
+reference that sums in fp64 or in a tree shows less than one running sum errs, which is allowed likewise. A bound
 is narrowed only if necessary: a task whose wrong answers are already refused keeps its bound. Both are done only in
 fp32. In other types the result's own rounding hides the errors of sums with cancellation, which honest kernels may
 make.
@@ -23,6 +24,7 @@ from forge.lab.reference.binding import bound, expectation, or_unfit, rounded_up
 from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
 from forge.lab.reference.reference_guest import Tensors
 from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, nearby
+from forge.lab.reference.running_sums import with_running_sums
 from forge.operations.operation import Expected, Operation
 from forge.operations.own import own_operation
 from forge.sandbox.reply import Refused
@@ -57,8 +59,8 @@ def _bounds(answers: Answers, questions: Sequence[AdmissionDraw]) -> Iterator[tu
         yield contract.results
         return
     wide = _magnified(contract, questions, beside)
-    bases = (contract.results,) if wide == contract.results else (wide, contract.results)
-    for results in bases:
+    summed = with_running_sums(wide, answers, questions[0].inputs, questions[0].expected)
+    for results in dict.fromkeys((summed, wide, contract.results)):
         yield results
         yield from _narrowed(contract.model_copy(update={"results": results}), questions, beside)
 

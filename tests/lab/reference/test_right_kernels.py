@@ -45,6 +45,7 @@ ATTENTION = FILE.format(
     drawn="*torch.randn(3, 2, 50, 32)",
 )
 VARIANCE = FILE.format(arguments="x", formula="x.var(1, unbiased=False)", drawn="torch.rand(16, 500)")
+CUMSUM = FILE.format(arguments="x", formula="x.cumsum(1)", drawn="torch.randn(16, 2000)")
 
 
 def topk_first(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -110,6 +111,16 @@ def variance_in_two_passes(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return (centered.square().mean(1),)
 
 
+def cumsum_one_after_the_other(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (torch.from_numpy(x.numpy().cumsum(1, dtype="float32")),)
+
+
+def cumsum_in_bf16_parts(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    parts = x.view(x.shape[0], -1, 100).cumsum(-1)
+    before = (parts[..., -1].cumsum(-1) - parts[..., -1]).bfloat16().float()
+    return ((parts + before.unsqueeze(-1)).view_as(x),)
+
+
 def refused_kinds(source: str, kernel: Kernel) -> set[str]:
     """Kinds of values at which the kernel is refused, of all that are asked of the reference."""
     inferred = ask(source)
@@ -138,6 +149,7 @@ def refused_kinds(source: str, kernel: Kernel) -> set[str]:
         *((TOPK, topk_first), (TOPK, topk_last), (SORT, sort_from_behind), (ROUTER, router_on_logits)),
         *((ARGMAX, argmax_first), (NORM, norm_in_two_passes), (SOFTMAX, softmax_by_exp2)),
         *((ATTENTION, attention_with_scaled_queries), (VARIANCE, variance_in_two_passes)),
+        (CUMSUM, cumsum_one_after_the_other),
     ],
 )
 def test_a_right_kernel_is_right_at_every_kind(source: str, kernel: Kernel) -> None:
@@ -148,7 +160,7 @@ def test_a_right_kernel_is_right_at_every_kind(source: str, kernel: Kernel) -> N
     ("source", "kernel", "kind"),
     [
         *((TOPK, topk_same_place, "constant"), (TOPK, topk_padded, "zeros"), (ARGMAX, argmax_last, "constant")),
-        (SOFTMAX, softmax_padded, "far"),
+        *((SOFTMAX, softmax_padded, "far"), (CUMSUM, cumsum_in_bf16_parts, "normal")),
     ],
 )
 def test_a_wrong_kernel_is_refused_where_its_fault_shows(source: str, kernel: Kernel, kind: str) -> None:
