@@ -126,3 +126,19 @@ def test_a_long_piece_of_html_is_refused_before_it_is_searched(piece: str) -> No
 def test_a_cell_of_white_space_is_read_once(cell: str) -> None:
     assert CELL_INTERVAL.fullmatch(cell) is None
     assert (CELL.match(cell) is None) is cell.startswith(" ")
+
+
+@pytest.mark.parametrize("viewed", ["[0]", ".T", ".view(-1)"])
+def test_a_write_to_a_view_of_many_views_is_found(viewed: str) -> None:
+    kernel = f"def f(x):\n    x{viewed * 1400}.add_(1)\n    return x\n"
+    found = place_to_mend(kernel.encode(), entry="f", language="torch", code="INPUT_MUTATED")
+    assert found is not None
+    assert found.does == "writes to the input x"
+
+
+def test_many_arguments_are_looked_for_in_bounded_steps() -> None:
+    names = ", ".join(f"a{i}" for i in range(LONG // 10))
+    kernel = f"def f({names}):\n    return a0\n"
+    found = place_to_mend(kernel.encode(), entry="f", language="cpp", code="INPUT_MUTATED")
+    assert found is not None
+    assert found.does == "returns the outputs"

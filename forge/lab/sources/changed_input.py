@@ -56,13 +56,18 @@ def _bindings(node: ast.AST) -> Iterator[tuple[str, ast.expr | None]]:
 
 def _viewed(value: ast.expr | None) -> str | None:
     """Return the name whose memory a value may lie in; None if the value is new."""
-    if isinstance(value, ast.Name):
-        return value.id
-    if isinstance(value, ast.Subscript):
-        return _viewed(value.value)
-    if isinstance(value, ast.Call) and isinstance(value.func, ast.Attribute) and value.func.attr in VIEWS:
-        return _viewed(value.func.value)
-    return _viewed(value.value) if isinstance(value, ast.Attribute) and value.attr in VIEWS else None
+    while True:  # no recursion: a source may view a thousand times
+        match value:
+            case ast.Name(id=name):
+                return name
+            case ast.Subscript(value=viewed):
+                value = viewed
+            case ast.Call(func=ast.Attribute(attr=attr, value=viewed)) | ast.Attribute(attr=attr, value=viewed):
+                if attr not in VIEWS:
+                    return None
+                value = viewed
+            case _:
+                return None
 
 
 def _writes(function: ast.FunctionDef) -> Iterator[tuple[int, str]]:

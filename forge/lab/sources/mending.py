@@ -33,6 +33,8 @@ NAMED_CALLS = {
 """Reason -> names of calls in Python that often cause it, and what they do."""
 SMALLEST_BLOCK = 8
 """Smallest number that is taken for a block's size. Chosen: smaller ones stand in a source by chance."""
+MOST_ARGUMENTS = 64
+"""Number of arguments whose writes are looked for, at most; a contract has no more operands. Each reads the text."""
 SHOWN_COLUMNS = 200
 """Number of characters of the line that are shown, at most. Chosen; a refusal stays on a few lines."""
 
@@ -111,7 +113,7 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
         return _place(text, function.lineno, "doesn't take the operation's arguments")
     nodes = _own_nodes(function)
     if code in MUTATED:
-        arguments = [one.arg for one in function.args.args]
+        arguments = [one.arg for one in function.args.args[:MOST_ARGUMENTS]]
         written = [(line, name) for name in arguments if (line := _last_write(text, name)) is not None]
         changed = changed_input(function) or min(written, default=None)
         return None if changed is None else _place(text, changed[0], f"writes to the input {changed[1]}")
