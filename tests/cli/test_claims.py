@@ -66,7 +66,7 @@ def test_a_kernel_that_is_not_there_is_named_with_those_near_it(shipped: Path) -
     [
         ("binary.md", b"\x7fELF\x00\x00", "control characters"),
         ("latin.md", b"caf\xe9", "UTF-8"),
-        ("big.md", b"x" * (2**20 + 1), "too big"),
+        ("big.md", b"x" * (2**20 + 1), "more than 1048576 bytes"),
         ("kernel.py", b"x = 1", "no Markdown"),
         ("deep.md", b">" * 200 + b" 2x", "nested"),
         ("long.md", b"word " * 5000, "too long"),
