@@ -9,6 +9,7 @@ from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF
 from forge.lab.inputs.draw import draw
+from forge.lab.inputs.mixed import nearest_powers
 from forge.lab.judge import JudgedOutput, judge
 from forge.operations import find_operation
 from forge.operations.operation import Expectation
@@ -77,6 +78,21 @@ def test_exponentials_in_half_precision_are_still_refused(kind: InputKind) -> No
     (x,) = drawn("softmax", 4096, kind)
     e = (x - x.amax(-1, keepdim=True)).exp().bfloat16().float()
     assert not judged("softmax", (x,), e / e.sum(-1, keepdim=True)).within
+
+
+def of_few_numbers() -> torch.Tensor:
+    """Rows of powers of two, as in some draws of the kind `mixed`: each number occurs dozens of times."""
+    drawn = torch.randn(ROWS, 1224, generator=torch.Generator().manual_seed(1))
+    return 4.0 * nearest_powers(drawn)
+
+
+@pytest.mark.parametrize("in_order", [True, False])
+def test_a_running_sum_of_terms_that_repeat_is_within_the_bound(*, in_order: bool) -> None:
+    x = of_few_numbers()
+    x = x.sort(-1).values if in_order else x
+    assert judged("softmax", (x,), softmax(x)).within
+    e = (x - x.amax(-1, keepdim=True)).exp()
+    assert not judged("softmax", (x,), e / (e.sum(-1, keepdim=True) - 1)).within  # without a largest one
 
 
 def test_usual_values_hardly_drift() -> None:
