@@ -79,6 +79,9 @@ class Tied:
     low: int
     high: int
     """Smallest and largest index that was seen."""
+    numbers: tuple[torch.Tensor, ...] = ()
+    """Operands to whose numbers the indices point; the numbers of a right answer are the expected ones. Empty: they
+    point to numbers inside the reference, which nothing shows."""
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,7 @@ def judge_exact(got: torch.Tensor, expected: Exact) -> JudgedOutput:
 
     differs = _bits(got) != _bits(expected.value)
     if expected.tied is not None:
-        differs = differs & ~_free(got, expected.tied)
+        differs = differs & ~_free(got, expected.value, expected.tied)
     wrong = differs
     for other in expected.others:
         wrong = wrong & (_bits(got) != _bits(other))
@@ -41,11 +41,15 @@ def judge_exact(got: torch.Tensor, expected: Exact) -> JudgedOutput:
     return verdict(got, expected.value, torch.where(wrong, math.inf, 0.0))
 
 
-def _free(got: torch.Tensor, tied: Tied) -> torch.Tensor:
+def _free(got: torch.Tensor, expected: torch.Tensor, tied: Tied) -> torch.Tensor:
     """Return which elements may be as they are: indices of equal numbers, in range and not twice along their axis."""
     ordered = got.sort(tied.apart).values
     once = (ordered.diff(dim=tied.apart) != 0).all(tied.apart, keepdim=True)
-    return tied.where & once & (got >= tied.low) & (got <= tied.high)
+    free = tied.where & once & (got >= tied.low) & (got <= tied.high)
+    for numbers in tied.numbers:
+        within = got.clamp(0, numbers.shape[tied.apart] - 1).long()
+        free &= numbers.gather(tied.apart, within) == numbers.gather(tied.apart, expected.long())
+    return free
 
 
 def _permitted(count: int, share: float = 1 - EQUAL_SHARE) -> int:

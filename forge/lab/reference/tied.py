@@ -45,7 +45,22 @@ def tied(value: torch.Tensor, place: int, answers: Answers, inputs: Tensors, sha
     where = (seen != seen[0]).any(0)
     if apart is None or not bool(where.any()) or any(torch.equal(one[where], seen[0][where]) for one in ramps):
         return None
-    return Tied(where=where.to(value.device), apart=apart, low=int(seen.min()), high=int(seen.max()))
+    numbers = tuple(one.to(value.device) for one in inputs if _are_pointed_to(one.cpu(), seen, apart))
+    return Tied(where=where.to(value.device), apart=apart, low=int(seen.min()), high=int(seen.max()), numbers=numbers)
+
+
+def _are_pointed_to(numbers: torch.Tensor, seen: torch.Tensor, apart: int) -> bool:
+    """Return whether all answers point to the same numbers: the answers differ only where these are equal."""
+    import torch
+
+    places = list(numbers.shape)
+    if not numbers.is_floating_point() or len(places) != seen.dim() - 1:
+        return False
+    width, places[apart] = places[apart], seen.shape[apart + 1]
+    if tuple(places) != seen.shape[1:] or bool(((seen < 0) | (seen >= width)).any()):
+        return False
+    picked = [numbers.gather(apart, one.long()) for one in seen]
+    return all(torch.equal(one, picked[0]) for one in picked)
 
 
 def _asked(answers: Answers, cases: Iterable[Tensors], shape: Mapping[str, int], place: int) -> list[torch.Tensor]:

@@ -30,6 +30,7 @@ def get_inputs():
 """
 DRAWS = 4
 TOPK = FILE.format(arguments="x", formula="torch.topk(x, 4, dim=-1)", drawn="torch.randn(32, 60)")
+PLACES = FILE.format(arguments="x", formula="torch.topk(x, 4, dim=-1).indices", drawn="torch.randn(32, 60)")
 SORT = FILE.format(arguments="x", formula="torch.sort(x, dim=-1)", drawn="torch.randn(16, 50)")
 ROUTER = FILE.format(
     arguments="x, w", formula="torch.topk((x @ w).softmax(-1), 2)", drawn="torch.randn(64, 96), torch.randn(96, 16)"
@@ -61,6 +62,23 @@ def topk_last(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 def topk_same_place(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     values, places = topk_first(x)
     return values, torch.where(values == values[:, :1], places[:, :1], places)
+
+
+def places_first(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (topk_first(x)[1],)
+
+
+def places_of_distinct_numbers(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Take the largest, then leave out all that equal it: the places differ, but their numbers are too small."""
+    left, places = x.clone(), []
+    for _ in range(4):
+        largest = left.amax(-1, keepdim=True)
+        free = torch.ones_like(left, dtype=torch.bool)
+        for one in places:
+            free.scatter_(-1, one, False)
+        places.append(((left == largest) & free).int().argmax(-1, keepdim=True))
+        left = left.masked_fill(left == largest, -torch.inf)
+    return (torch.cat(places, -1),)
 
 
 def topk_padded(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -146,7 +164,13 @@ def refused_kinds(source: str, kernel: Kernel) -> set[str]:
 @pytest.mark.parametrize(
     ("source", "kernel"),
     [
-        *((TOPK, topk_first), (TOPK, topk_last), (SORT, sort_from_behind), (ROUTER, router_on_logits)),
+        *(
+            (TOPK, topk_first),
+            (TOPK, topk_last),
+            (PLACES, places_first),
+            (SORT, sort_from_behind),
+            (ROUTER, router_on_logits),
+        ),
         *((ARGMAX, argmax_first), (NORM, norm_in_two_passes), (SOFTMAX, softmax_by_exp2)),
         *((ATTENTION, attention_with_scaled_queries), (VARIANCE, variance_in_two_passes)),
         (CUMSUM, cumsum_one_after_the_other),
@@ -159,7 +183,12 @@ def test_a_right_kernel_is_right_at_every_kind(source: str, kernel: Kernel) -> N
 @pytest.mark.parametrize(
     ("source", "kernel", "kind"),
     [
-        *((TOPK, topk_same_place, "constant"), (TOPK, topk_padded, "zeros"), (ARGMAX, argmax_last, "constant")),
+        *(
+            (TOPK, topk_same_place, "constant"),
+            (PLACES, places_of_distinct_numbers, "sparse"),
+            (TOPK, topk_padded, "zeros"),
+            (ARGMAX, argmax_last, "constant"),
+        ),
         *((SOFTMAX, softmax_padded, "far"), (CUMSUM, cumsum_in_bf16_parts, "normal")),
     ],
 )
