@@ -1,4 +1,4 @@
-"""Puts the tools on the official SDK. It is touched in this file alone, since it renames things between versions."""
+"""Puts the tools on the official SDK. It is touched here and in unreadable.py alone, since it renames things."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
@@ -17,6 +17,7 @@ from forge import __version__
 from forge.errors import ForgeError
 from forge.mcp.offered_tools import TOOLS, Box, Tool
 from forge.mcp.resources import PROMPT, PROMPT_TEXT, TEMPLATES, prompt_text, read_resource
+from forge.mcp.unreadable import ReadableMessages
 
 if TYPE_CHECKING:
     from forge.app.desk.desk import Desk
@@ -107,7 +108,8 @@ def serve_stdio(desk_of: DeskOf, caller: "Callable[[], Caller]") -> None:
     async def serving() -> None:
         server = make_server(desk_of, caller_of)
         async with stdio_server() as (reading, writing):
-            await server.run(reading, writing, server.create_initialization_options())
+            answered = ReadableMessages(reading, writing)
+            await server.run(answered, writing, server.create_initialization_options())
 
     asyncio.run(serving())
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import subprocess
 import sys
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
@@ -274,6 +275,37 @@ def test_a_child_process_serves_the_tools(mine: Path) -> None:
             assert (await called(client, "budget"))["actor"] == "agent:mcp"
 
     asyncio.run(talk())
+
+
+@pytest.mark.parametrize(
+    ("line", "number", "code"),
+    [
+        ('{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"a":' + "[" * 300 + "]" * 300 + "}}", 7, -32700),
+        (
+            '{"jsonrpc":"2.0","id":8,"method":"tools/call","params":{"a":' + "[" * 9000 + "]" * 9000 + "}}",
+            None,
+            -32700,
+        ),
+        ('{"jsonrpc":"2.0","id":"nine","method":"tools/list","params":[1]}', "nine", -32600),
+        ('{"jsonrpc":"2.0","id":true,"method":5}', None, -32600),
+        ("[]", None, -32600),
+        ("not JSON", None, -32700),
+        ("\xff", None, -32700),
+    ],
+)
+def test_a_message_that_cannot_be_read_is_answered_with_an_error(
+    mine: Path, line: str, number: object, code: int
+) -> None:
+    asked = subprocess.run(
+        [sys.executable, "-m", "forge", "mcp", "--home", str(mine)],
+        input=f"\n{line}\n".encode("latin-1"),
+        capture_output=True,
+        cwd=ROOT,
+        check=True,
+    )
+    (answer,) = map(json.loads, asked.stdout.splitlines())
+    assert (answer["id"], answer["error"]["code"]) == (number, code)
+    assert "expected one message of JSON-RPC 2.0" in answer["error"]["message"]
 
 
 def test_the_server_serves_the_tools_to_the_holders_of_tokens(server: Served) -> None:
