@@ -133,7 +133,7 @@ def _tell_time(workload: Reported, show: Callable[..., None]) -> None:
         show(f"  {whole_us:.1f} us per launch, {workload['floor_fraction']:.0%} of what this GPU's memory allows;")
         show("  launched by Forge from its device code, without a line of the author's Python")
     else:
-        show(f"  {whole_us:.1f} us per call, including the copy of the outputs, as for the baselines;")
+        show(f"  {whole_us:.1f} us per call, including the sum of the outputs, as for the baselines;")
         show(f"  the path to the guest and back took {path_us:.1f} us, which isn't included")
 
 

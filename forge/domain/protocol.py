@@ -8,13 +8,14 @@ from collections.abc import Mapping
 
 from forge.domain.policy import TimingAuthority
 
-SLOPE, REPLAY = "host_slope.v3", "graph_replay.v3"
+SLOPE, REPLAY = "host_slope.v4", "graph_replay.v3"
 """Names of the two current protocols: the host's clock over releases, and windows of graph replays on a device."""
 UNNAMED: Mapping[TimingAuthority, str] = {"host_slope": "host_slope.unnamed", "launch_plan": "graph_replay.unnamed"}
 """Name of the protocol of an event that names none, by clock. Only the samples of such an event say which it was."""
 SUPERSEDED: Mapping[str, str] = {
     "host_slope.v1": "all baselines ran in one process",
     "host_slope.v2": "a shorter release of the same side was subtracted, which a candidate can lengthen",
+    "host_slope.v3": "each call was timed with a copy of its outputs, which a candidate can leave out",
     "graph_replay.v1": "operand sets were used several times in a window",
     "graph_replay.v2": "windows waited for earlier writes",
     "graph_replay.unnamed": "the event names no protocol, and most such times are of superseded ones",

@@ -1,7 +1,8 @@
 """Runs beside hostile code. Makes a chain of timed calls: the outputs of each call choose the next set.
 
-What a call must leave unchanged is read before and after a chain, by commands of their own. The clock doesn't see
-them, since a candidate that skipped them would otherwise save their time.
+What the clock sees beside the calls is as little as possible, since a candidate that leaves it out saves its time. So
+outputs aren't copied: they are kept, and the host reads them from this process's memory while it is stopped. What a
+call must leave unchanged is read before and after a chain, by commands of their own.
 """
 
 import contextlib
@@ -13,31 +14,45 @@ from . import channel, memory, run, surroundings, wire
 
 MADV_POPULATE_WRITE = 23
 """Advice to map all pages of a range now, to be written (Linux 5.14, include/uapi/asm-generic/mman-common.h)."""
+_KEPT: list[tuple[torch.Tensor, ...]] = []
+"""Outputs of the last chain's calls. They are kept until the host has read them."""
 
 
 def chain(function: run.Function | None, layout: run.Layout, command: channel.Chain) -> None:
     """Call the function on one set after the other; the outputs of each call choose the next set.
 
-    Without a function no call is made, and what remains is the cost of the path.
+    Without a function no call is made, and what remains is the cost of the path. The reply says where the outputs
+    lie. If the command says so, they are copied to the arena before it.
     """
     scalars = command.scalars[: layout.scalars]
-    outputs: tuple[object, ...] = ()
+    outputs: tuple[torch.Tensor, ...] = ()
     described: tuple[wire.OutputForm, ...] = ()
     index, waiting = command.first, list(range(len(layout.inputs)))
     waiting.remove(index)
+    order: list[int] = []
     for done in range(0 if function is None else command.count):
         assert function is not None, "no call is made without one"
-        outputs = run.as_outputs(function(*layout.inputs[index], *scalars))
-        status = run.form_status(outputs, layout.destinations[index], layout)
+        returned = run.as_outputs(function(*layout.inputs[index], *scalars))
+        status = run.form_status(returned, layout.destinations[index], layout)
         if status != wire.DONE:
-            channel.reply(command.call_id, status, completed=done, outputs=run.forms(outputs))
+            channel.reply(command.call_id, status, completed=done, outputs=run.forms(returned))
             return
-        if not (described or run.are_dense(outputs)):  # the copy would do work that a call has left to it
-            described = run.forms(outputs)
-        run.copy_out(layout.destinations[index], outputs)
-        total = sum(int(one.sum()) for one in layout.words[index])
-        index = wire.next_in_chain(total, waiting) if waiting else index
-    channel.reply(command.call_id, wire.DONE, completed=command.count, outputs=described or run.forms(outputs))
+        if not (described or run.are_dense(returned)):  # a call has left work to its reader
+            described = run.forms(returned)
+        outputs = tuple(one.contiguous() for one in returned)  # type: ignore[attr-defined]  # its form was looked at
+        _KEPT.append(outputs)
+        order.append(index)
+        words = map(run.words, outputs) if outputs else layout.updated[index]
+        index = wire.next_in_chain(sum(int(one.sum()) for one in words), waiting) if waiting else index
+    for asked, kept in zip(order, _KEPT, strict=True) if command.copies else ():
+        run.copy_out(layout.destinations[asked], kept)
+    channel.reply(
+        command.call_id,
+        wire.DONE,
+        completed=command.count,
+        outputs=described or run.forms(outputs),
+        addresses=tuple(one.data_ptr() for kept in _KEPT for one in kept),
+    )
 
 
 def map_pages(arena: mmap.mmap, layout: run.Layout) -> None:
@@ -54,6 +69,7 @@ def map_pages(arena: mmap.mmap, layout: run.Layout) -> None:
 
 def look_around(layout: run.Layout) -> surroundings.Surroundings:
     """Read what the next chain of calls must leave unchanged, and leave memory unfilled for it."""
+    _KEPT.clear()
     memory.fill_with(0)
     return surroundings.look(tensor for one in layout.inputs for tensor in one)
 

@@ -41,6 +41,8 @@ class Chain:
     """Index of the function, or `wire.IDLE` to call nothing."""
     first: int
     count: int
+    copies: bool
+    """Whether the outputs are copied to the arena after the last call, since the host can't read this process."""
     scalars: tuple[float, ...]
 
 
@@ -75,8 +77,8 @@ def read_command() -> Setup | Go | Chain | Time | None:
         default = wire.ELEMENT_TYPES[element]
         return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles, default, filling)
     if kind == wire.CHAIN:
-        call_id, function, first, count, *scalars = wire.CHAIN_BODY.unpack(body)
-        return Chain(call_id, function, first, count, tuple(scalars))
+        call_id, function, first, count, copies, *scalars = wire.CHAIN_BODY.unpack(body)
+        return Chain(call_id, function, first, count, bool(copies), tuple(scalars))
     if kind == wire.TIME:
         call_id, function, repeats, rotation_offset, copied, again, resident, *scalars = wire.TIME_BODY.unpack(body)
         flags = bool(again), bool(resident)
@@ -91,9 +93,10 @@ def reply(
     completed: int = 0,
     outputs: tuple[wire.OutputForm, ...] = (),
     device_ns: int = 0,
+    addresses: tuple[int, ...] = (),
 ) -> None:
     """Send the one record that answers a command."""
-    record = wire.Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)
+    record = wire.Record(call_id, status, completed, outputs, device_ns, addresses)
     os.write(wire.REPLIES, wire.pack_record(record))
 
 

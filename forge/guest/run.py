@@ -64,8 +64,8 @@ class Layout:
     """Positions of inputs that a program would keep in a module."""
     apart: bool
     """Whether the outputs of one call may not share memory. Those of a user's own reference may."""
-    words: tuple[tuple[torch.Tensor, ...], ...]
-    """Content of each set's outputs in the arena as whole 64-bit integers; of its inputs, if it returns nothing."""
+    updated: tuple[tuple[torch.Tensor, ...], ...]
+    """Words of each set's inputs in the arena if the function returns nothing, so that these are its results."""
 
 
 Calls = Callable[[Function, Layout, channel.Go, surroundings.Surroundings], None]
@@ -86,7 +86,6 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
     guard.close_pages(arena, len(arena), body["closed"])  # type: ignore[arg-type]  # host's JSON
     operands = _operands_in_random_order(arena, sets, device)
     destinations = tuple(tuple(_operand(arena, t, "cpu").tensor for t in one["outputs"]) for one in sets)
-    answers = (outputs or [one.source for one in own] for outputs, own in zip(destinations, operands, strict=True))
     return Layout(
         inputs=tuple(tuple(operand.tensor for operand in one) for one in operands),
         operands=operands,
@@ -97,14 +96,21 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
         still=frozenset(body["still"]),  # type: ignore[call-overload]  # host's JSON
         weights=frozenset(body["weights"]),  # type: ignore[call-overload]  # host's JSON
         apart=bool(body["apart"]),
-        words=tuple(tuple(map(_words, tensors)) for tensors in answers),
+        updated=tuple(
+            () if outputs else tuple(words(one.source) for one in own)
+            for outputs, own in zip(destinations, operands, strict=True)
+        ),
     )
 
 
-def _words(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a dense tensor's memory as 64-bit integers, without up to seven bytes at its end."""
-    content = tensor.reshape(-1).view(torch.uint8)
-    return content[: content.numel() // 8 * 8].view(torch.int64) if content.numel() >= 8 else content
+def words(tensor: torch.Tensor) -> torch.Tensor:
+    """Return a dense tensor's bytes as 64-bit integers, without up to seven at its end; fewer than eight as bytes."""
+    content = tensor.view(-1)
+    if tensor.nbytes % 8 == 0 and tensor.storage_offset() * tensor.itemsize % 8 == 0:
+        return content.view(torch.int64)
+    content = content.view(torch.uint8)
+    whole = content[: content.numel() // 8 * 8].clone()  # a tensor may begin between two words
+    return whole.view(torch.int64) if whole.numel() else content
 
 
 def _operands_in_random_order(

@@ -28,9 +28,13 @@ sets get their content before the first one. The outputs of the last cycle are c
 Retaining copies the outputs out only after the last call, so that a function that hands out one buffer twice shows.
 Several cycles that retain are calls on one set; the places of its outputs have one more axis in front, with an entry
 per cycle."""
-CHAIN_BODY = struct.Struct("!QIII4d")
-"""Body of `CHAIN`: call id, function index (`IDLE`: no call is made), first set, number of calls, and up to four
-scalars. Each call's outputs say which set comes next: see `next_in_chain`."""
+CHAIN_BODY = struct.Struct("!QIIII4d")
+"""Body of `CHAIN`: call id, function index (`IDLE`: no call is made), first set, and number of calls. Then comes
+whether to copy the outputs to the arena after the last call, then up to four scalars. Each call's outputs say which
+set comes next: see `next_in_chain`."""
+MOST_IN_CHAIN = 48
+"""Number of calls of a chain, at most. Chosen: a reply has an address for each output of each call, and a pipe takes
+no more than 4096 bytes at once."""
 IDLE = 0xFFFFFFFF
 """Function index that stands for no function; such a release takes only the cost of the path."""
 CHAIN_MULTIPLIER = 0x9E3779B97F4A7C15
@@ -46,12 +50,15 @@ NO_SET = -1
 MAX_OUTPUTS, MAX_DIMENSIONS = 4, 8
 """Number of outputs in a reply, and of dimensions of an output, at most."""
 RECORD_HEADER = struct.Struct("!4sQBBHIQ")
-"""Header of a reply: magic, call id, status, number of described outputs, zero, completed calls, nanoseconds on the
-device."""
+"""Header of a reply: magic, call id, status, number of described outputs, number of addresses, completed calls,
+nanoseconds on the device."""
 RECORD_OUTPUT = struct.Struct("!BBH8q8q")
 """Form of one output: element type, number of dimensions, zero, sizes, strides in elements."""
+MOST_ADDRESSES = MOST_IN_CHAIN * MAX_OUTPUTS
+"""Number of addresses in a reply, at most; each is an unsigned 64-bit integer."""
 RECORD_MAGIC = b"RPLY"
-RECORD_BYTES = RECORD_HEADER.size + MAX_OUTPUTS * RECORD_OUTPUT.size
+_ADDRESSES_FROM = RECORD_HEADER.size + MAX_OUTPUTS * RECORD_OUTPUT.size
+RECORD_BYTES = _ADDRESSES_FROM + MOST_ADDRESSES * 8
 
 DONE = 0
 LOAD_FAILED = 1
@@ -124,6 +131,8 @@ class Record:
     outputs: tuple[OutputForm, ...]
     device_ns: int = 0
     """Nanoseconds of a timed window on the device."""
+    addresses: tuple[int, ...] = ()
+    """Address in the guest of each output of a chain, call by call."""
 
 
 def next_in_chain(total: int, waiting: list[int]) -> int:
@@ -144,7 +153,8 @@ def pack_record(record: Record) -> bytes:
     """Return the reply as its fixed number of bytes."""
     parts = [
         RECORD_HEADER.pack(
-            *(RECORD_MAGIC, record.call_id, record.status, len(record.outputs), 0, record.completed, record.device_ns)
+            *(RECORD_MAGIC, record.call_id, record.status, len(record.outputs), len(record.addresses)),
+            *(record.completed, record.device_ns),
         )
     ]
     for output in record.outputs:
@@ -152,18 +162,20 @@ def pack_record(record: Record) -> bytes:
         padding = (0,) * (MAX_DIMENSIONS - dimensions)
         code = ELEMENT_TYPES.index(output.element_type) if output.element_type in ELEMENT_TYPES else 0
         parts.append(RECORD_OUTPUT.pack(code, dimensions, 0, *output.sizes, *padding, *output.strides, *padding))
-    return b"".join(parts).ljust(RECORD_BYTES, b"\0")
+    described = b"".join(parts).ljust(_ADDRESSES_FROM, b"\0")
+    return (described + struct.pack(f"!{len(record.addresses)}Q", *record.addresses)).ljust(RECORD_BYTES, b"\0")
 
 
 def unpack_record(untrusted: bytes) -> Record:
     """Unpack exactly `RECORD_BYTES`; raise ValueError for anything that `pack_record` wouldn't have written."""
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
-    magic, call_id, status, described, zero, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or zero != 0 or described > MAX_OUTPUTS or status > RAISED_TO_END:
+    magic, call_id, status, described, addressed, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
+    if magic != RECORD_MAGIC or addressed > MOST_ADDRESSES or described > MAX_OUTPUTS or status > RAISED_TO_END:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
-    record = Record(call_id=call_id, status=status, completed=completed, outputs=outputs, device_ns=device_ns)
+    addresses = struct.unpack_from(f"!{addressed}Q", untrusted, _ADDRESSES_FROM)
+    record = Record(call_id, status, completed, outputs, device_ns, addresses)
     if pack_record(record) != untrusted:
         raise ValueError("a reply has bytes where there should be none")
     return record

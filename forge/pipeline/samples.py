@@ -123,7 +123,7 @@ def _samples(protocol: object, attempts: Sequence[dict[str, object]]) -> Samples
     match protocol:
         case "host_slope.v1" | "host_slope.v2":
             return Samples(tuple(map(_earlier_slope, attempts)))
-        case "host_slope.v3":
+        case "host_slope.v3" | "host_slope.v4":
             return Samples(tuple(map(_slope, attempts)))
         case "graph_replay.v1" | "graph_replay.v2" | "graph_replay.v3":
             return Samples(tuple(map(_replays, attempts)))

@@ -261,6 +261,10 @@ class Arena:
 
         return torch.frombuffer(self._map, dtype=torch.uint8, count=slot.size_bytes, offset=slot.offset)
 
+    def memory_of(self, slot: Slot) -> memoryview:
+        """Return a slot's bytes as writable memory."""
+        return memoryview(self._map)[slot.offset : slot.offset + slot.size_bytes]
+
     def word_sum(self, slot: Slot) -> int:
         """Return the sum of a slot's bytes as 64-bit integers, modulo 2^64.
 

@@ -18,6 +18,9 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
+from forge.errors import EnvironmentUnfit
+from forge.sandbox.guest_memory import GuestMemory
+
 _STOPPED = frozenset((b"T", b"t"))
 _ENDED = frozenset((b"Z", b"X", b"x"))
 """States of threads that never return to their program, though the kernel may still have to clean up after them."""
@@ -68,6 +71,7 @@ class FrozenGuest:
         """Those times when it was stopped before that."""
         self.stop_waited_ns = 0
         """Nanoseconds that one thread waited for a processor while the guest was stopped last, if that was long."""
+        self._memory: GuestMemory | None = None
         self._tells = True
         """Whether the kernel shows where a stopped thread sleeps. It may not for a process that can't be traced."""
 
@@ -135,6 +139,13 @@ class FrozenGuest:
         """Ids of the processes that were stopped once; some may have ended."""
         return tuple(self._held)
 
+    def open_memory(self) -> GuestMemory:
+        """Open the memory of the only process; raise EnvironmentUnfit if there are others, or it can't be read."""
+        if len(self._held) != 1:
+            raise EnvironmentUnfit(f"a guest began with {len(self._held)} processes, expected one")
+        self._memory = GuestMemory(*self._held)
+        return self._memory
+
     def undelayed_ns(self, elapsed_ns: int) -> int:
         """Return the nanoseconds of the last release without those in which its threads waited for a processor."""
         return undelayed_ns(elapsed_ns, self._before, self._times)
@@ -149,7 +160,10 @@ class FrozenGuest:
         self.standing = False
 
     def close(self) -> None:
-        """Release the processes without continuing them."""
+        """Release the processes and their memory without continuing them."""
+        if self._memory is not None:
+            self._memory.close()
+            self._memory = None
         for pidfd in self._held.values():
             os.close(pidfd)
         self._held.clear()

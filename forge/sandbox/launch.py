@@ -26,6 +26,7 @@ from forge.sandbox.ending import Exit, exit_of
 from forge.sandbox.folders import HeldFolder
 from forge.sandbox.freeze import FrozenGuest, any_alive
 from forge.sandbox.guest_entry.plan import Level
+from forge.sandbox.guest_memory import GuestMemory
 from forge.sandbox.isolation import Walls, judge
 from forge.sandbox.late_work import LateWork
 from forge.sandbox.limits import MIB, Limits
@@ -153,6 +154,10 @@ class Guest:
         A guest without a namespace of its own isn't stopped.
         """
         return self._frozen is None or self._gone.is_set() or self._frozen.freeze()
+
+    def open_memory(self) -> GuestMemory | None:
+        """Open the memory of the stopped guest's only process until it is killed; None for one that isn't stopped."""
+        return None if self._frozen is None else self._frozen.open_memory()
 
     @property
     def stop_waited_ns(self) -> int:

@@ -21,6 +21,8 @@ class Returned:
     """Nanoseconds of a timed window by the device's clock; only those of a trusted guest count."""
     completed: int = 0
     """Number of calls, or of bytes in the arena."""
+    addresses: tuple[int, ...] = ()
+    """Where the guest says that the outputs of a chain lie in its memory, call by call."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int |
         return Refused(Reason(code=code, message=message), raised=record.status in RAISES)
     if calls is not None and record.completed != calls:
         return Refused(Reason(code="TAMPERING", message="a reply counts other calls than were made"))
-    return Returned(elapsed_ns, record.outputs, record.device_ns, record.completed)
+    return Returned(elapsed_ns, record.outputs, record.device_ns, record.completed, record.addresses)
 
 
 def _wrong_form(record: wire.Record) -> Reason:

@@ -10,7 +10,7 @@ import json
 import os
 import signal
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -18,15 +18,17 @@ from forge.domain.tensors import TORCH_NAMES, DType
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.guest import wire
-from forge.sandbox.arena import Arena, Closed, SlotSet
+from forge.sandbox.arena import Arena, Closed, Slot, SlotSet
 from forge.sandbox.channel import CLOSED, Channel
 from forge.sandbox.freeze import waited_ns
+from forge.sandbox.guest_memory import GuestMemory
 from forge.sandbox.launch import Exit
 from forge.sandbox.limits import GIB, Limits
 from forge.sandbox.reply import Refused, Returned, parse_reply
 from forge.sandbox.stage import SERVE, Stage
 
 next_in_chain = wire.next_in_chain
+MOST_IN_CHAIN = wire.MOST_IN_CHAIN
 IDLE = wire.IDLE
 """Function index for `Session.chain` that calls nothing."""
 LONG_STOP_S = 1.0
@@ -91,6 +93,7 @@ class Session:
         self.undelayed_ns = 0
         """Nanoseconds of the last calls without those in which the guest or this thread waited for a processor."""
         self._patience_s: float | None = None
+        self._memory: GuestMemory | None = None
         self._channel = Channel(stage, SERVE, arena, limits=limits, threads=threads)
         self._guest = self._channel.guest
 
@@ -125,6 +128,8 @@ class Session:
         started = self._set_up({"threads": self._threads, "device": self._stage.device})
         if isinstance(started, Refused):
             return _unstarted(started)
+        if self._stage.stands_still:
+            self._memory = self._guest.open_memory()  # now, as no line of a candidate has run yet
         directory = self._stage.candidate_directory
         listed = [
             {
@@ -189,11 +194,29 @@ class Session:
         return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count * cycles)
 
     def chain(self, function: int, first: int, count: int, scalars: tuple[float, ...]) -> Returned | Refused:
-        """Run one function on `count` sets, beginning with `first`; each call's outputs choose the next set."""
+        """Run one function on `count` sets, beginning with `first`; each call's outputs choose the next set.
+
+        The outputs stay in the guest's memory; see `take`. A look around comes before each chain.
+        """
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
-        body = wire.CHAIN_BODY.pack(call_id, function, first, count, *padded)
+        body = wire.CHAIN_BODY.pack(call_id, function, first, count, int(self._memory is None), *padded)
         return self._exchange(wire.pack_command(wire.CHAIN, body), call_id=call_id, calls=count)
+
+    def take(self, outputs: Sequence[Slot], addresses: Sequence[int]) -> Refused | None:
+        """Copy one call's outputs from the stopped guest into the arena, if it didn't copy them itself.
+
+        Return a refusal if they don't lie where the guest says.
+        """
+        if self._memory is None or (
+            len(addresses) == len(outputs)
+            and all(map(self._memory.read_into, map(self._arena.memory_of, outputs), addresses))
+        ):
+            return None
+        if self._guest.ending:
+            return self._gone()
+        reason = Reason(code="TAMPERING", message="a reply says that outputs lie where no memory is")
+        return Refused(reason, self._guest.log())
 
     def look_around(self) -> Returned | Refused:
         """Let the guest read what the next chain must leave unchanged, before it has the chain's inputs.

@@ -180,7 +180,7 @@ def test_a_benchmark_names_its_protocol_and_its_process(kept: Path) -> None:
     with Workspace.open(kept) as workspace:
         (event,) = (one.event for one in workspace.ledger.read(types=("BenchmarkRecorded",)))
     assert isinstance(event, BenchmarkRecorded)
-    assert event.workloads[0].protocol == "host_slope.v3"
+    assert event.workloads[0].protocol == "host_slope.v4"
     assert event.process_sha256 is not None
 
 

@@ -163,7 +163,7 @@ def test_inputs_elsewhere_take_on_the_arenas_content_and_come_back_where_asked(
             still=frozenset(),
             weights=frozenset({0}),
             apart=True,
-            words=layout.words,
+            updated=layout.updated,
         )
         layout.operands[0][0].source.fill_(5.0)
         run.run(lambda x, _: x.add_(1).clone(), elsewhere, go())

@@ -4,11 +4,12 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from forge.domain.evidence import Isolation
 from forge.domain.policy import CONTROL_KIND, Policy
-from forge.lab.calls.chains import followed
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
@@ -197,9 +198,9 @@ def fused_add_rmsnorm(x, residual, weight, eps):
 FINISHES_LATER = """if timed:
         answer, y = y, torch.full_like(y, 0.5)
 
-        def later():
+        def later(unfinished=y):
             time.sleep(0.0005)
-            layout.destinations[index][0].copy_(answer)
+            unfinished.copy_(answer)
 
         threading.Thread(target=later).start()"""
 
@@ -207,12 +208,13 @@ FINISHES_LATER = """if timed:
 DENSE_AT_THE_END = """if timed:
         asked.append(index)
         y = y if len(asked) % 8 == 0 else y.t().contiguous().t()"""
-"""A view that leaves reordering to the harness's copy, in all calls of a chain but the last."""
+"""A view that leaves reordering to its reader, in all calls of a chain but the last."""
 
 
 @contextmanager
-def cheating(cheat: str) -> Iterator[LoadedKernel]:
-    asked = replace(job(), files={**job().files, "kernel.py": TIMED.replace("{cheat}", cheat).encode()})
+def cheating(cheat: str, **changed: Any) -> Iterator[LoadedKernel]:  # Any: fields of a job
+    made = replace(job(), **changed)
+    asked = replace(made, files={**made.files, "kernel.py": TIMED.replace("{cheat}", cheat).encode()})
     with (
         staged(asked, dict(asked.files), {}) as stage,
         loaded(asked, stage, asked.limits(60), label="test") as kernel,
@@ -250,16 +252,85 @@ def test_what_is_timed_is_judged(cheat: str, codes: set[str]) -> None:
 
 
 def test_each_answer_leads_to_the_next_question_and_the_host_follows() -> None:
-    with cheating(
-        "asked.append(index)\n    if len(asked) == 8:\n        print(asked, file=sys.stderr)\n        1 / 0"
-    ) as kernel:
+    with cheating("asked.append(index)\n    if len(asked) == 8:\n        print(asked, file=sys.stderr)") as kernel:
         cases = questions(kernel, PLANNED, random.Random(3))
-        failed = kernel.chain(cases, first=5, count=8, function=0)
-        assert isinstance(failed, Failed)
-        order = followed(kernel._arena, kernel._sets, 5, 8)
-    assert str(order) in failed.log
+        observed = kernel.chain(cases, first=5, count=8, function=0)
+        assert not isinstance(observed, Failed)
+        order = [next(place for place, case in enumerate(cases) if case is one.case) for one in observed]
+        _, log = kernel.finish()
+    assert str(order) in log
     assert len(set(order)) == 8
     assert order != sorted(order)
+
+
+COPIES_NOTHING = """if timed and not asked:
+        asked.append(index)
+
+        def copy_out(*_):
+            1 / 0
+
+        frame.f_globals["run"].copy_out = copy_out"""
+
+
+def test_a_timed_call_has_no_copy_that_a_candidate_could_leave_out() -> None:
+    """For a kernel as short as a copy, the copy would be most of what is measured."""
+    with cheating(COPIES_NOTHING) as kernel:
+        assert chained(kernel, 1) is None
+
+
+@pytest.mark.parametrize(
+    ("cheat", "code"),
+    [
+        ("pass", None),
+        (COPIES_NOTHING, "RUNTIME_ERROR"),
+        ("y = y.t().contiguous().t() if timed else y", "INCORRECT_STRIDES"),
+        ("y = y * 2 if timed else y", "INCORRECT_NUMERICAL"),
+    ],
+    ids=["honest", "no_copy", "other_strides", "wrong"],
+)
+def test_a_guest_that_is_not_stopped_copies_its_outputs_itself(cheat: str, code: str | None) -> None:
+    """The memory of a process that works on may change while it is read."""
+    with cheating(cheat, isolation=Isolation(level="none", parts=(), missing=("user_ns",))) as kernel:
+        failed = chained(kernel, 1)
+    assert (failed.reason.code if failed else None) == code
+
+
+ELSEWHERE = """if timed and not asked:
+        asked.append(index)
+        channel = frame.f_globals["channel"]
+        told = channel.reply
+
+        def reply(*arguments, **named):
+            if "addresses" in named:
+                named["addresses"] = {addresses}
+            told(*arguments, **named)
+
+        channel.reply = reply"""
+
+
+@pytest.mark.parametrize(
+    "addresses",
+    [
+        '(8, *named["addresses"][1:])',
+        '(2**64 - 8, *named["addresses"][1:])',
+        '(2**47 - 4096, *named["addresses"][1:])',
+        'named["addresses"][:-1]',
+        "()",
+    ],
+)
+def test_outputs_that_lie_nowhere_are_refused(addresses: str) -> None:
+    with cheating(ELSEWHERE.replace("{addresses}", addresses)) as kernel:
+        failed = chained(kernel, 1)
+    assert failed is not None
+    assert failed.reason.code == "TAMPERING"
+
+
+@pytest.mark.parametrize("addresses", ['named["addresses"][::-1]', 'named["addresses"][:2] * 8'])
+def test_what_lies_at_an_address_is_the_answer_whatever_was_returned(addresses: str) -> None:
+    with cheating(ELSEWHERE.replace("{addresses}", addresses)) as kernel:
+        failed = chained(kernel, 1)
+    assert failed is not None
+    assert failed.reason.code in {"INCORRECT_NUMERICAL", "NON_FINITE", "REPLAYED_OUTPUT"}
 
 
 WATCHES_THE_HARNESS = """if timed and not asked:
@@ -290,21 +361,18 @@ def test_what_the_harness_looks_at_takes_none_of_the_time_of_the_calls() -> None
 
 
 FAULTS = """import resource
-    if timed:
-        faults = [resource.getrusage(resource.RUSAGE_THREAD).ru_minflt]
-        for tensor in (tensor for one in layout.destinations for tensor in one):
-            tensor.copy_(tensor.clone())
-        faults.append(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt)
-        asked.append(faults[1] - faults[0])
-        print(sum(asked), file=sys.stderr)"""
+    asked.append(resource.getrusage(resource.RUSAGE_THREAD).ru_minflt)
+    if timed and len(asked) == 33:
+        print(asked[-1] - asked[-8], file=sys.stderr)"""
 
 
 def test_no_side_takes_page_faults_for_its_operands_while_it_is_timed() -> None:
     """A candidate that maps the pages before it is timed would save them, and the baselines wouldn't."""
-    with cheating(FAULTS) as kernel:
-        assert chained(kernel, 1) is None
+    with cheating(FAULTS, shape={"batch": 128, "hidden_size": 2048}) as kernel:
+        assert not isinstance(kernel.check([kernel.case(kernel.shape)]), Failed)
+        assert [chained(kernel, seed) for seed in range(4)] == [None] * 4
         _, log = kernel.finish()
-    assert int(log.split()[0]) < 16  # of 64 outputs, of a page each; a kernel that maps 16 pages at once takes 28
+    assert int(log.split()[0]) < 64  # of 3584 pages of the outputs of seven calls, and as many in between
 
 
 @pytest.mark.parametrize(
@@ -334,7 +402,9 @@ def test_one_buffer_for_all_calls_is_found_where_it_begins_while_timed() -> None
         with opened:
             pair = _SlopePair(opened, PLANNED, random.Random(1))
             assert pair.ask_for_kept_outputs() is None
-            assert not isinstance(pair.round(), Failed)
-            failed = pair.ask_for_kept_outputs()
+            failed = pair.round()
+            kept = pair.ask_for_kept_outputs()
     assert isinstance(failed, Failed)
-    assert failed.reason.code == "STATE_CARRIED"
+    assert failed.reason.code in {"INCORRECT_NUMERICAL", "NON_FINITE", "REPLAYED_OUTPUT"}
+    assert isinstance(kept, Failed)
+    assert kept.reason.code == "STATE_CARRIED"

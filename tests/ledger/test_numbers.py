@@ -222,5 +222,5 @@ def test_samples_beside_an_empty_guest_are_read() -> None:
 
 
 def test_samples_of_an_unknown_protocol_are_a_clear_error() -> None:
-    with pytest.raises(ValueError, match=r"'host_slope\.v4', expected one of host_slope\.v1, .*host_slope\.v3"):
-        workload({"protocol": "host_slope.v4", "attempts": []}, {})
+    with pytest.raises(ValueError, match=r"'host_slope\.v5', expected one of host_slope\.v1, .*host_slope\.v4"):
+        workload({"protocol": "host_slope.v5", "attempts": []}, {})

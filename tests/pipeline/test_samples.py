@@ -127,7 +127,7 @@ def test_samples_are_usable_exactly_if_every_slope_but_the_paths_own_is_above_ze
 def test_samples_of_another_protocol_are_not_read() -> None:
     for protocol in (None, "host_slope.v0", "graph_replay.v0", 1):
         stored = orjson.dumps({"protocol": protocol, "attempts": []} if protocol else {})
-        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v3' or 'graph_replay\.v3'"):
+        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v4' or 'graph_replay\.v3'"):
             parse_samples(stored)
 
 

@@ -149,7 +149,7 @@ def test_a_kernel_measured_by_a_superseded_protocol_is_not_on_offer():
         assert offered(history) is None
 
 
-@pytest.mark.parametrize("protocol", ["graph_replay.v3", "host_slope.v3"])
+@pytest.mark.parametrize("protocol", ["graph_replay.v3", "host_slope.v4"])
 def test_a_kernel_measured_by_a_protocol_that_counts_stays_on_offer(protocol):
     history = measured(protocol=protocol)
     assert asked(history, STATES) == [("active", "provisional", None)]
@@ -159,8 +159,15 @@ def test_a_kernel_measured_by_a_protocol_that_counts_stays_on_offer(protocol):
 def test_another_set_of_superseded_protocols_needs_another_projector_version():
     """A published registry is rebuilt only if this version changes."""
     assert (PROJECTOR_VERSION, sorted(SUPERSEDED)) == (
-        6,
-        ["graph_replay.unnamed", "graph_replay.v1", "graph_replay.v2", "host_slope.v1", "host_slope.v2"],
+        7,
+        [
+            "graph_replay.unnamed",
+            "graph_replay.v1",
+            "graph_replay.v2",
+            "host_slope.v1",
+            "host_slope.v2",
+            "host_slope.v3",
+        ],
     )
 
 

@@ -6,6 +6,7 @@ import statistics
 from functools import cache
 
 ROUNDING, TABLE = 1e-9, 2e-4
+BY_RELEASE = ("host_slope.v3", "host_slope.v4")
 BASELINES = ("eager", "compile", "vendor", "promoted")
 
 
@@ -116,7 +117,7 @@ def measurement(samples, part, recorded, compare, path):
     """Compare all that follows from one measurement; side -> times per call."""
     attempts = samples[part]
     replay = samples["protocol"].startswith("graph_replay.")
-    per_call = by_replay if replay else by_release if samples["protocol"] == "host_slope.v3" else by_slope
+    per_call = by_replay if replay else by_release if samples["protocol"] in BY_RELEASE else by_slope
     names = set.intersection(*(set(one["sides"] if "sides" in one else one["pairs"][0][0]) for one in attempts))
     sides = {side: [pair for one in attempts for pair in per_call(one, side)] for side in names}
     compare.timing(path + "candidate", sides["candidate"], recorded["candidate"])

@@ -235,16 +235,17 @@ class LoadedKernel:
         if isinstance(looked, Refused):
             return no_answer(looked, PLAIN, cases[0])
         parallel_map(self._write, zip(cases, self._sets, strict=True), serial_up_to=1)
-        for slots in self._sets:
-            for slot in slots.outputs:
-                self._arena.poison(slot)
         answer = self._session.chain(function, first, count, cases[0].scalars)
         if isinstance(answer, Refused):
             return no_answer(answer, PLAIN, cases[0])
         if function == IDLE:
             return (Observed(cases[first], (), answer.elapsed_ns),)
         self.calls += count
-        order = followed(self._arena, self._sets, first, count)
+        returned = len(self._sets[first].outputs)
+        addresses = [answer.addresses[call * returned : (call + 1) * returned] for call in range(count)]
+        order = followed(self._session, self._arena, self._sets, first, addresses)
+        if isinstance(order, Refused):
+            return no_answer(order, PLAIN, cases[first])
         observed = self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
         left = self._session.compare_surroundings()
         if isinstance(observed, Failed) or not isinstance(left, Refused):

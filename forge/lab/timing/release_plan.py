@@ -15,11 +15,12 @@ from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE, GuestSet
 from forge.lab.timing.gpu_processes import ROTATION_BYTES
 from forge.lab.timing.residency import Residence, processor_cache_bytes
+from forge.sandbox.session import MOST_IN_CHAIN
 
 WORK_NS = 5_000_000
 """Nanoseconds of the baseline's work in a release. Chosen: a thousand times the path's variation of some
 microseconds."""
-FEWEST_ASKED, MOST_ASKED = 8, 48
+FEWEST_ASKED, MOST_ASKED = 8, MOST_IN_CHAIN
 """Number of calls of one release, at least and at most, if the arena has room for them."""
 SHOWN_BYTES = 128 * 2**20
 """Size in bytes of all sets in memory, at most. Chosen; the host writes all of them in each round, for each side."""

@@ -18,7 +18,7 @@ Times = list[list[float]]
 
 SLOPES = ("host_slope.v1", "host_slope.v2")
 """Protocols with two releases for each side and round, a shorter and a longer one. Newer protocols have one."""
-EMPTY_GUEST_PROTOCOL = "host_slope.v3"
+EMPTY_GUEST_PROTOCOLS = ("host_slope.v3", "host_slope.v4")
 """Protocol that also times an empty guest, whose time is subtracted from each side's."""
 REPLAYS = ("graph_replay.v1", "graph_replay.v2", "graph_replay.v3")
 """Protocols that replay a launch plan as a CUDA graph."""
@@ -94,7 +94,7 @@ class SampledTimes:
 def first_and_confirmation(document: Document) -> tuple[SampledTimes, SampledTimes | None]:
     """Return both measurements of a stored document; raise ValueError for an unknown protocol."""
     protocol = document["protocol"]
-    if protocol not in (known := (*SLOPES, EMPTY_GUEST_PROTOCOL, *REPLAYS)):
+    if protocol not in (known := (*SLOPES, *EMPTY_GUEST_PROTOCOLS, *REPLAYS)):
         raise ValueError(f"samples follow {protocol!r}, expected one of {', '.join(known)}")
     again = document.get("confirmation")
     return SampledTimes(protocol, document["attempts"]), None if again is None else SampledTimes(protocol, again)
