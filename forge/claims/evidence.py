@@ -1,7 +1,8 @@
 """What a sentence about speed can rest on: recorded measurements, and whether each is still valid."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from forge.domain.environment import Environment
 from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, Timing, WorkloadTiming
@@ -149,11 +150,25 @@ class ClaimEvidence:
 
     def by_event(self, seq: int) -> tuple[Measurement, ...]:
         """Return what an event measured: a benchmark's measurements, or those that a promotion rests on."""
-        return tuple(one for one in self.measurements if seq in (one.seq, one.promoted_seq))
+        return tuple(self._by_name.get(seq, ()))
 
     def by_kernel(self, kernel_id: str) -> tuple[Measurement, ...]:
         """Return the measurements that a kernel was promoted on."""
-        return tuple(one for one in self.measurements if one.kernel_id == kernel_id)
+        return tuple(self._by_name.get(kernel_id, ()))
+
+    @cached_property
+    def _by_name(self) -> Mapping[int | str | None, Sequence[Measurement]]:
+        """The measurements by their events' numbers and by their kernels' ids."""
+        found: dict[int | str | None, list[Measurement]] = {}
+        for one in self.measurements:
+            for name in {one.seq, one.promoted_seq, one.kernel_id}:
+                found.setdefault(name, []).append(one)
+        return found
+
+    @cached_property
+    def ends(self) -> frozenset[int]:
+        """The numbers of the events after which a measurement may no longer be quoted."""
+        return frozenset(one.ended.seq for one in self.measurements if one.ended)
 
     @property
     def kernel_ids(self) -> list[str]:

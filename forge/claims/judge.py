@@ -21,7 +21,6 @@ TIME_SLACK_DIGITS = 0.5005
 rest is for the decimal form of a measured time."""
 _RESIDENT = re.compile(r"\bresident operands\b", re.I)
 """Words that make a sentence one about operands in the last-level cache."""
-_SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
 Faults = Iterator[Fault]
 
 
@@ -68,10 +67,10 @@ def _of_models(figure: SpokenFigure, sentence: Sentence, seqs: list[int], eviden
 def _resolved(cites: named.Cited, evidence: ClaimEvidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:
     """Return the measurements that are cited, and a fault for each citation that leads nowhere."""
     wrong: list[str] = []
-    found: list[Measurement] = []
+    found: dict[int, Measurement] = {}  # by identity in memory: comparing thousands with each other takes minutes
     for kernel_id in cites.kernels:
         own = evidence.by_kernel(kernel_id)
-        found += own
+        found |= {id(one): one for one in own}
         if not own:
             wrong.append(f"this ledger has no kernel {kernel_id}")
     for seq in cites.events:
@@ -81,12 +80,13 @@ def _resolved(cites: named.Cited, evidence: ClaimEvidence) -> tuple[tuple[Measur
         elif own and cites.kernels and not any(one.kernel_id in cites.kernels for one in own):
             wrong.append(f"event {seq} isn't about {', '.join(cites.kernels)}")
         else:
-            found += [one for one in own if one not in found]
-    ends = {one.ended.seq for one in evidence.measurements if one.ended}
-    holds = any(evidence.by_event(seq) or seq in evidence.calibrations or seq in ends for seq in cites.events)
+            found |= {id(one): one for one in own}
+    holds = any(
+        evidence.by_event(seq) or seq in evidence.calibrations or seq in evidence.ends for seq in cites.events
+    )
     if found and cites.events and not wrong and not holds:
         wrong.append(f"event {cites.events[0]} holds no measurement: cite the benchmark's")
-    return tuple(found), tuple(fault("unknown_evidence", why) for why in wrong)
+    return tuple(found.values()), tuple(fault("unknown_evidence", why) for why in wrong)
 
 
 def _judged(
@@ -257,7 +257,7 @@ def _rate(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> 
         if other is not None:
             return JudgedFigure(figure, (fault("wrong_processor", f"{other!r}: event {seq} is of {calibrated.gpu}"),))
         return JudgedFigure(figure, (), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
-    if _SHEET.search(sentence.block):
+    if named.data_sheet(sentence.block):
         for slug in mentioned.values():
             if slug is not None and _is_rate(figure, _published_rates(PROCESSORS[slug])):
                 return JudgedFigure(figure, (), rests_on=(f"data sheet: {PROCESSORS[slug].source}",))

@@ -30,7 +30,7 @@ ANY_SHAPE = re.compile(
     r"|\bacross\s+(?:the\s+)?(?:\w+\s+)?(?:shapes|sizes)\b|\bregardless of (?:shape|size)\b",
     re.I,
 )
-ANY_PROCESSOR = re.compile(
+_ANY_PROCESSOR = re.compile(
     r"\b(?:all|any|every|most|many|modern|recent|data-?\s?cent(?:er|re)|consumer|hopper|ampere|ada|blackwell|nvidia|amd|"
     r"apple)\s+(?:\w+\s+)?(?:gpus?|cards?|processors?|accelerators?|hardware)\b",
     re.I,
@@ -51,6 +51,7 @@ _OTHER_DTYPE_NAMES = {
     "mxfp4": "fp4",
 }
 _DTYPE = re.compile(rf"\b(?:{'|'.join(_OTHER_DTYPE_NAMES)}|fp(?:4|8|16|32|64)|[bt]f(?:16|32)|int[48])\b", re.I)
+_SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
 _BASELINES: tuple[tuple[str, str], ...] = (
     ("contender", rf"\b{PREFIX}[a-z0-9_]+\.[a-z0-9_]+@[0-9a-z][0-9a-z.+!_-]*[0-9a-z]\b"),
     ("eager", r"\b(?:(?:py)?torch(?:'s)?\s+)?eager\b"),
@@ -63,7 +64,9 @@ _BASELINES: tuple[tuple[str, str], ...] = (
     ("pytorch", r"\b(?:py)?torch\b"),
 )  # fmt: skip
 _BASELINE = re.compile("|".join(f"(?P<{kind}>{expression})" for kind, expression in _BASELINES), re.I)
-_SIZES = re.compile(r"(?<![\w.])\d{1,10}(?:\s?x\s?\d{1,10})+(?![\w.])|[(\[]\s*\d{1,10}(?:\s*,\s*\d{1,10})+\s*[)\]]")
+_SIZES = re.compile(
+    r"(?<![\w.])\d{1,10}(?:\s?x\s?\d{1,10}){1,15}(?![\w.])|[(\[]\s*\d{1,10}(?:\s*,\s*\d{1,10})+\s*[)\]]"
+)
 
 
 @dataclass(frozen=True)
@@ -141,6 +144,19 @@ def processors(text: str) -> Mapping[str, str | None]:
 
 
 @lru_cache
+def any_processor(text: str) -> str | None:
+    """Return the first word for more than one processor, such as `any GPU`."""
+    match = _ANY_PROCESSOR.search(text)
+    return match[0] if match else None
+
+
+@lru_cache
+def data_sheet(text: str) -> bool:
+    """Return whether the text names a data sheet."""
+    return _SHEET.search(text) is not None
+
+
+@lru_cache
 def dtypes(text: str) -> frozenset[str]:
     """Return the element types, by the project's names for them."""
     found = (name.lower() for name in _DTYPE.findall(_without_ids(text)))
@@ -191,6 +207,12 @@ class ShapeNamed:
 
 def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
     """Return whether the text names `wanted`: axis by axis, or by sizes in the operation's order."""
+    return _shape(text, tuple(wanted.items()), op)
+
+
+@lru_cache
+def _shape(text: str, axes: tuple[tuple[str, int], ...], op: str) -> ShapeNamed:
+    wanted = dict(axes)
     text = _without_ids(text)
     if any_shape := ANY_SHAPE.search(text):
         return ShapeNamed((), any_shape[0])
@@ -212,6 +234,6 @@ def _sizes_of(axis: str, text: str) -> list[int]:
     """Return the sizes that a text gives an axis, as in `hidden size 4096`, `hidden_size=4096` or `16 heads`."""
     words = axis.replace("_", r"[\s_-]?") + ("" if axis.endswith("s") else "s?")
     size = r"(\d{1,3}(?:,\d{3}){1,3}|\d{1,12})"
-    found = re.findall(rf"\b{words}(?:\s+(?:sizes?|of|is|was))*\s*[=:]?\s*{size}(?![\w%]|\.\d)", text, re.I)
+    found = re.findall(rf"\b{words}(?:\s+(?:sizes?|of|is|was))*\s*+(?:[=:]\s*+)?{size}(?![\w%]|\.\d)", text, re.I)
     found = found or re.findall(rf"(?<![\w.,]){size}[\s-]{words}\b", text, re.I)
     return [int(value_of(one)) for one in found]

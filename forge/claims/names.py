@@ -40,8 +40,8 @@ def _elsewhere(sentence: Sentence, measured: Measurement) -> str:
 
 def _processor(sentence: Sentence, measured: Measurement) -> Faults:
     slug, text = measured.task.target.gpu, sentence.text
-    if match := named.ANY_PROCESSOR.search(text):
-        why = f"{match[0]!r}: it was measured on {PROCESSORS[slug].name if slug in PROCESSORS else slug} alone"
+    if several := named.any_processor(text):
+        why = f"{several!r}: it was measured on {PROCESSORS[slug].name if slug in PROCESSORS else slug} alone"
         yield fault("wrong_processor", why)
     mentioned = named.processors(text) or named.processors(_elsewhere(sentence, measured))
     if not mentioned and measured.kernel_id not in sentence.cites.kernels:

@@ -22,6 +22,9 @@ NESTING_LIMIT = 60
 """Largest depth of nested blocks, more than a page needs. The parser drops what is deeper, so the page is refused."""
 LENGTH_LIMIT = 20_000
 """Largest number of characters in one passage; a longer one isn't prose."""
+BRACKETS_LIMIT = 500
+"""Largest number of opening brackets in one passage. For each the parser searches the rest of the passage for a
+link's end."""
 _MARK = re.compile(r"<!--\s*+(measured|not a claim)\s*+:(.*?)-->", re.DOTALL)
 _COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[[^>]*>", re.DOTALL)
 """A comment as browsers read it (WHATWG HTML, 13.2.5). `<!-->` and `<!--->` are whole comments, `--!>` closes one,
@@ -77,6 +80,10 @@ def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
             line = token.map[0] + 1 if token.map else 1
             kind = _READ_WHOLE[token.type]
             raise UsageError(f"the {kind} at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
+        brackets = token.content.count("[")
+        if token.type == "inline" and brackets > BRACKETS_LIMIT:
+            line = token.map[0] + 1 if token.map else 1
+            raise UsageError(f"the passage at line {line} has {brackets} of '[': expected at most {BRACKETS_LIMIT}")
 
 
 class _ProseReader:

@@ -14,6 +14,7 @@ from forge.claims.evidence import Withdrawn
 from forge.claims.named import operations
 from forge.claims.sentence import ratio_written, speed, written
 from forge.claims.verdict import Supported
+from forge.errors import UsageError
 from tests.claims.evidences import PROMOTED_SEQ, SEQ, checked, evidence, measurement, measurements, problems
 
 KERNEL = "triton_rmsnorm_h200_bf16_b16_h4096_v1"
@@ -240,3 +241,10 @@ def test_a_kernels_id_is_believed_before_the_sentences_around_it() -> None:
 def test_an_operation_is_known_however_it_is_spelled() -> None:
     for name in ("top-k softmax", "topk_softmax", "TopK softmax"):
         assert operations(f"a {name} kernel") == {"topk_softmax"}
+
+
+def test_a_page_that_cites_too_much_for_its_figures_is_refused() -> None:
+    cites = ", ".join(map(str, range(1000)))
+    page = f"Events {cites} hold it." + " It is 1.29x as fast." * 21
+    with pytest.raises(UsageError, match="21000 of a figure with a kernel or event"):
+        checked(page)

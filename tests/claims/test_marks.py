@@ -2,6 +2,7 @@
 
 import pytest
 
+from forge.errors import UsageError
 from tests.claims.evidences import checked, problems
 
 FILES = {
@@ -85,3 +86,9 @@ def test_a_kernel_is_never_set_aside() -> None:
 )
 def test_a_mark_without_a_reason_or_within_a_line_is_none(mark: str) -> None:
     assert problems(f"{mark}\n\n1.1x faster") == {"no_evidence"}
+
+
+def test_a_passage_of_opening_brackets_is_refused_before_its_links_are_searched() -> None:
+    with pytest.raises(UsageError, match=r"the passage at line 3 has 501 of '\[': expected at most 500"):
+        checked("text\n\n" + "[" * 501)
+    assert checked("text\n\n" + "[" * 500).flagged == ()

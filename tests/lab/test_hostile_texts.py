@@ -8,6 +8,7 @@ import pytest
 from forge.authors.model.diagnosis import read_diagnosis
 from forge.authors.search.constants import constants_of
 from forge.claims.forms import CELL, CELL_INTERVAL
+from forge.claims.named import shape
 from forge.claims.prose import passages
 from forge.contenders.versions import within
 from forge.errors import UsageError
@@ -142,3 +143,9 @@ def test_many_arguments_are_looked_for_in_bounded_steps() -> None:
     found = place_to_mend(kernel.encode(), entry="f", language="cpp", code="INPUT_MUTATED")
     assert found is not None
     assert found.does == "returns the outputs"
+
+
+@pytest.mark.parametrize("text", ["1x " * LONG, "batch size" + " " * LONG])
+def test_a_text_that_nearly_names_a_shape_is_read_once(text: str) -> None:
+    found = shape(text, {"batch": 16, "hidden_size": 4096}, "rmsnorm")
+    assert found.missing == ("batch", "hidden_size")
