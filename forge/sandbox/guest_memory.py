@@ -5,22 +5,31 @@ is stopped is its answer, and memory that isn't there is refused.
 """
 
 import os
+from collections.abc import Collection
 
 from forge.errors import EnvironmentUnfit
 
 
 class GuestMemory:
-    """The address space of a guest's first process, before and after it has run a candidate's code."""
+    """The memory of a guest's first process: opened before it runs a candidate's code, and read after."""
 
-    def __init__(self, pid: int) -> None:
-        """Open the memory of the process with this id; raise EnvironmentUnfit if this user may not read it."""
+    def __init__(self, pids: Collection[int]) -> None:
+        """Open the memory of the only process in `pids`; a failure to do so is raised where it must be readable."""
+        self._memory = -1
+        self._denied = "" if len(pids) == 1 else f"the guest began with {len(pids)} processes, expected one"
         try:
-            self._memory = os.open(f"/proc/{pid}/mem", os.O_RDONLY)
+            self._memory = os.open(f"/proc/{next(iter(pids), 0)}/mem", os.O_RDONLY)
         except OSError as denied:
+            self._denied = self._denied or f"{denied.filename}: {denied.strerror}"
+
+    def require_readable(self) -> None:
+        """Raise EnvironmentUnfit if the memory couldn't be opened."""
+        if self._denied:
             raise EnvironmentUnfit(
-                f"the memory of a guest can't be read: {denied.strerror}, expected /proc/<pid>/mem of its own guests",
-                hint="let this user trace its own child processes (ptrace), as containers do by default",
-            ) from denied
+                f"the host may not read the memory of its guests ({self._denied}), so no call can be timed",
+                hint="allow this user to trace its own child processes (ptrace); in a container, the default profile "
+                "of seccomp does",
+            )
 
     def read_into(self, target: memoryview, address: int) -> bool:
         """Fill `target` with the bytes from `address` on; return False if not all of them are there."""
@@ -37,4 +46,5 @@ class GuestMemory:
 
     def close(self) -> None:
         """Release the memory."""
-        os.close(self._memory)
+        if self._memory >= 0:
+            os.close(self._memory)

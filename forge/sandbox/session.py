@@ -196,8 +196,11 @@ class Session:
     def chain(self, function: int, first: int, count: int, scalars: tuple[float, ...]) -> Returned | Refused:
         """Run one function on `count` sets, beginning with `first`; each call's outputs choose the next set.
 
-        The outputs stay in the guest's memory; see `take`. A look around comes before each chain.
+        The outputs stay in the guest's memory; see `take`. A look around comes before each chain. Raise
+        EnvironmentUnfit if the host may not read the guest's memory.
         """
+        if self._memory is not None:
+            self._memory.require_readable()
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
         body = wire.CHAIN_BODY.pack(call_id, function, first, count, int(self._memory is None), *padded)
