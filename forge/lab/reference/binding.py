@@ -22,6 +22,7 @@ from forge.lab.judge import SMALLEST_SIZE
 from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.allowed_error import ERROR_FACTOR, ROUNDINGS, least_error
 from forge.lab.reference.answers import Answers, relative_error, rms
+from forge.lab.reference.cancelled import with_cancelled
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.locality import sizes_of
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
@@ -71,7 +72,8 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
         return tuple(expectation(contract, one, value.to(device), policy) for one, value in pairs)
 
     def reconsidered(expected: tuple[Expected, ...], *inputs: torch.Tensor) -> tuple[Expected, ...]:
-        return widened(expected, answers, inputs, _shape(contract, inputs[:count]), policy)
+        shape = _shape(contract, inputs[:count])
+        return with_cancelled(widened(expected, answers, inputs, shape, policy), answers, inputs, policy)
 
     return dataclasses.replace(
         operation,
