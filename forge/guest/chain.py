@@ -75,5 +75,6 @@ def look_around(layout: run.Layout) -> surroundings.Surroundings:
 
 
 def status_after(before: surroundings.Surroundings, layout: run.Layout) -> int:
-    """Return the status of the calls since the look: `DONE` if they changed nothing."""
+    """Return the status of the calls since the look, `DONE` if they changed nothing; let go of their outputs."""
+    _KEPT.clear()
     return before.status_after(tensor for one in layout.inputs for tensor in one)

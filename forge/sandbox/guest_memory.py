@@ -5,9 +5,14 @@ is stopped is its answer, and memory that isn't there is refused.
 """
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from forge.errors import EnvironmentUnfit
+from forge.sandbox import own_memory
+from forge.sandbox.own_memory import Span
+
+_READ_BYTES = 2**20
+"""Number of bytes that one reading of the mappings asks for; the kernel gives as many as it likes."""
 
 
 class GuestMemory:
@@ -15,10 +20,11 @@ class GuestMemory:
 
     def __init__(self, pids: Collection[int]) -> None:
         """Open the memory of the only process in `pids`; a failure to do so is raised where it must be readable."""
-        self._memory = -1
+        self._memory = self._mappings = -1
         self._denied = "" if len(pids) == 1 else f"the guest began with {len(pids)} processes, expected one"
         try:
             self._memory = os.open(f"/proc/{next(iter(pids), 0)}/mem", os.O_RDONLY)
+            self._mappings = os.open(f"/proc/{next(iter(pids), 0)}/maps", os.O_RDONLY)
         except OSError as denied:
             self._denied = self._denied or f"{denied.filename}: {denied.strerror}"
 
@@ -44,7 +50,17 @@ class GuestMemory:
             done += read
         return True
 
+    def are_own(self, spans: Iterable[Span]) -> bool:
+        """Return whether each span lies in private memory of no file; False if the process is gone."""
+        try:
+            os.lseek(self._mappings, 0, os.SEEK_SET)
+            pieces = b"".join(iter(lambda: os.read(self._mappings, _READ_BYTES), b""))
+        except OSError:
+            return False
+        return own_memory.are_own(pieces.decode(errors="replace"), spans)
+
     def close(self) -> None:
         """Release the memory."""
-        if self._memory >= 0:
-            os.close(self._memory)
+        for descriptor in (self._memory, self._mappings):
+            if descriptor >= 0:
+                os.close(descriptor)

@@ -99,7 +99,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
 }
 """Reason code and message by the status of a reply."""
 
-
+OUTPUTS_TOGETHER = Reason(
+    code=STATUS_CODES[wire.ALIASES_AN_OUTPUT][0], message=STATUS_CODES[wire.ALIASES_AN_OUTPUT][1]
+)
+"""Reason for outputs that the host finds in each other's memory: the same as a guest's own."""
 RAISES = frozenset({wire.RAISED, wire.OUT_OF_MEMORY, wire.NO_CONFIGURATION})
 """Statuses of a call that ended with an exception which callers catch."""
 

@@ -24,6 +24,7 @@ from forge.sandbox.freeze import waited_ns
 from forge.sandbox.guest_memory import GuestMemory
 from forge.sandbox.launch import Exit
 from forge.sandbox.limits import GIB, Limits
+from forge.sandbox.own_memory import Span
 from forge.sandbox.reply import Refused, Returned, parse_reply
 from forge.sandbox.stage import SERVE, Stage
 
@@ -34,6 +35,12 @@ IDLE = wire.IDLE
 LONG_STOP_S = 1.0
 """Seconds that a guest may take to stop without being counted, without waiting for a processor. On a machine at four
 times its load, a stop takes less than a tenth of that."""
+_FOREIGN_MEMORY = Reason(
+    code="STATE_CARRIED",
+    message="an output of a timed call lies in memory that others may write: an operand's, a file's or shared "
+    "memory. Return a tensor of the call's own",
+)
+"""Reason for outputs that would change with other memory."""
 _WORK_EXCESS: Mapping[str | None, str] = {
     "reply": "one thread of the guest used up {reply_cpu_s:g} s of processor time and gave no answer",
     "thread": "one thread of the guest used up its {thread_cpu_s:g} s of processor time",
@@ -220,6 +227,15 @@ class Session:
             return self._gone()
         reason = Reason(code="TAMPERING", message="a reply says that outputs lie where no memory is")
         return Refused(reason, self._guest.log())
+
+    def require_own_memory(self, spans: Sequence[Span]) -> Refused | None:
+        """Refuse outputs of a chain in memory that is an operand's or a file's, or that the guest may share.
+
+        What a guest that isn't stopped has copied itself isn't looked at.
+        """
+        if self._memory is None or self._memory.are_own(spans):
+            return None
+        return self._gone() if self._guest.ending else Refused(_FOREIGN_MEMORY, self._guest.log())
 
     def look_around(self) -> Returned | Refused:
         """Let the guest read what the next chain must leave unchanged, before it has the chain's inputs.

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+import torch
 
 from forge.domain.evidence import Isolation
 from forge.domain.policy import CONTROL_KIND, Policy
@@ -18,6 +19,8 @@ from forge.lab.timing.cpu_processes import HARNESS, GuestSet, open_guests
 from forge.lab.timing.hard_values import hard_kinds
 from forge.lab.timing.release_plan import SHOWN_FOR_EACH, Planned, plan_chain, plan_cycles
 from forge.lab.timing.slope import _SlopePair, questions
+from forge.operations import find_operation
+from forge.operations.operation import Exact
 from tests.candidates import job_for
 
 pytestmark = pytest.mark.usefixtures("walls")
@@ -325,12 +328,135 @@ def test_outputs_that_lie_nowhere_are_refused(addresses: str) -> None:
     assert failed.reason.code == "TAMPERING"
 
 
-@pytest.mark.parametrize("addresses", ['named["addresses"][::-1]', 'named["addresses"][:2] * 8'])
-def test_what_lies_at_an_address_is_the_answer_whatever_was_returned(addresses: str) -> None:
+@pytest.mark.parametrize(
+    ("addresses", "codes"),
+    [
+        ('named["addresses"][::-1]', {"INCORRECT_NUMERICAL", "NON_FINITE"}),
+        ('named["addresses"][:2] * 8', {"STATE_CARRIED"}),
+        ('[one - 8 for one in named["addresses"]]', {"INCORRECT_NUMERICAL", "NON_FINITE"}),
+        (
+            '[one + 4 * (one == named["addresses"][3]) for one in named["addresses"]]',
+            {"INCORRECT_NUMERICAL", "NON_FINITE"},
+        ),
+        ('[x.data_ptr(), *named["addresses"][1:]]', {"STATE_CARRIED"}),
+    ],
+    ids=["reversed", "one_place", "before", "one_behind", "an_input"],
+)
+def test_what_lies_at_an_address_is_the_answer_whatever_was_returned(addresses: str, codes: set[str]) -> None:
     with cheating(ELSEWHERE.replace("{addresses}", addresses)) as kernel:
         failed = chained(kernel, 1)
     assert failed is not None
-    assert failed.reason.code in {"INCORRECT_NUMERICAL", "NON_FINITE", "REPLAYED_OUTPUT"}
+    assert failed.reason.code in codes
+
+
+HALVES = """
+import ctypes
+import mmap
+import sys
+
+import torch
+
+HALF = 4096
+libc = ctypes.CDLL(None, use_errno=True)
+libc.mmap.restype = ctypes.c_void_p
+
+
+def mapped(length, flags, file, at=None):
+    where = libc.mmap(ctypes.c_void_p(at), ctypes.c_size_t(length), 3, flags, file, ctypes.c_long(0))
+    assert where != 2**64 - 1, ctypes.get_errno()
+    return where
+
+
+def tensor(where, x):
+    content = (ctypes.c_char * (2 * HALF)).from_address(where)
+    return torch.frombuffer(content, dtype=torch.float32).view(x.shape)
+
+
+def own(x):
+    y = torch.empty_like(x)
+    y[:, :1024] = y[:, 1024:] = x[:, :1024]
+    return y
+
+
+def in_a_file(x, private=False):
+    with open(f"/scratch/{len(kept)}", "w+b") as file:
+        file.truncate(HALF)
+        where = mapped(2 * HALF, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+        with mmap.mmap(file.fileno(), HALF) as written:
+            written[:] = x[0, :1024].numpy().tobytes()
+        for half in (where, where + HALF):
+            mapped(HALF, (mmap.MAP_PRIVATE if private else mmap.MAP_SHARED) | 0x10, file.fileno(), half)
+    return tensor(where, x)
+
+
+def in_shared_memory(x):
+    y = tensor(mapped(2 * HALF, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, -1), x)
+    return y.copy_(own(x))
+
+
+kept = []
+
+
+def softmax(x):
+    timed = sys._getframe(1).f_code.co_name == "chain"
+    kept.append({way} if timed else own(x))
+    return kept[-1]
+"""
+
+
+@pytest.mark.parametrize(
+    ("way", "code"),
+    [
+        ("own(x)", None),
+        ("in_a_file(x)", "STATE_CARRIED"),
+        ("in_a_file(x, private=True)", "STATE_CARRIED"),
+        ("in_shared_memory(x)", "STATE_CARRIED"),
+    ],
+    ids=["written", "mapped_twice", "mapped_twice_privately", "shared"],
+)
+def test_memory_that_shows_one_page_twice_is_no_answer(way: str, code: str | None) -> None:
+    """A kernel could map what repeats instead of writing it, and only the host would read all of it."""
+    made = job_for(HALVES.replace("{way}", way), language="torch", operation="softmax", shape=HALVED_SHAPE)
+    assert _chained_answer(replace(made, operation=HALVED, policy=job().policy)) == code
+
+
+HALVED_SHAPE = {"batch": 1, "hidden_size": 2048}
+HALVED = replace(
+    find_operation("softmax"), oracle=lambda x: (Exact(value=torch.cat((x[:, :1024], x[:, :1024]), dim=1)),)
+)
+COPIED = replace(find_operation("softmax"), oracle=lambda x: (Exact(value=x),))
+
+
+def _chained_answer(asked: Job) -> str | None:
+    """Return the code with which a chain is refused, or None."""
+    with (
+        staged(asked, dict(asked.files), {}) as stage,
+        loaded(asked, stage, asked.limits(60), label="test") as kernel,
+    ):
+        assert isinstance(kernel, LoadedKernel)
+        cases = [kernel.case(kernel.shape) for _ in range(8)]
+        observed = kernel.chain(cases, first=2, count=4, function=0)
+        failed = observed if isinstance(observed, Failed) else kernel.first_wrong(observed)
+    return None if failed is None else failed.reason.code
+
+
+@pytest.mark.parametrize(("answer", "code"), [("x.clone()", None), ("x", "STATE_CARRIED"), ("x[:]", "STATE_CARRIED")])
+def test_an_operand_is_no_answer_where_a_call_is_timed(answer: str, code: str | None) -> None:
+    made = job_for(f"def softmax(x):\n    return {answer}", language="torch", operation="softmax")
+    assert _chained_answer(replace(made, operation=COPIED, policy=job().policy)) == code
+
+
+KEPT = """if not timed and asked:
+        print("kept", len(sys.modules["guest.chain"]._KEPT), file=sys.stderr)
+    asked.append(index)"""
+
+
+def test_outputs_that_were_read_take_no_memory_from_the_next_calls() -> None:
+    with cheating(KEPT) as kernel:
+        assert chained(kernel, 1) is None
+        assert not isinstance(kernel.check([kernel.case(kernel.shape)]), Failed)
+        _, log = kernel.finish()
+    assert log.split() == ["kept", "0"]
 
 
 WATCHES_THE_HARNESS = """if timed and not asked:
@@ -405,6 +531,6 @@ def test_one_buffer_for_all_calls_is_found_where_it_begins_while_timed() -> None
             failed = pair.round()
             kept = pair.ask_for_kept_outputs()
     assert isinstance(failed, Failed)
-    assert failed.reason.code in {"INCORRECT_NUMERICAL", "NON_FINITE", "REPLAYED_OUTPUT"}
+    assert failed.reason.code == "STATE_CARRIED"
     assert isinstance(kept, Failed)
     assert kept.reason.code == "STATE_CARRIED"

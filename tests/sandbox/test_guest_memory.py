@@ -1,14 +1,17 @@
 """Reading the memory of another process: what is there, what isn't, and a process that may not be read."""
 
 import ctypes
+import mmap
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from forge.errors import EnvironmentUnfit
 from forge.sandbox.guest_memory import GuestMemory
+from forge.sandbox.own_memory import are_own
 
 HERE = ctypes.create_string_buffer(bytes(range(256)) * 64, 2**14)
 
@@ -37,6 +40,7 @@ def test_the_memory_of_a_process_that_has_ended_is_not_there() -> None:
     memory.require_readable()
     child.communicate(b"\n")
     assert not memory.read_into(memoryview(bytearray(8)), ctypes.addressof(HERE))
+    assert not memory.are_own([(ctypes.addressof(HERE), ctypes.addressof(HERE) + 8)])
     memory.close()
 
 
@@ -49,3 +53,58 @@ def test_memory_that_may_not_be_read_is_an_unfit_machine_where_it_is_needed(pids
         memory.require_readable()
     assert "ptrace" in str(unfit.value.hint)
     memory.close()
+
+
+@pytest.mark.parametrize(
+    ("flags", "own"),
+    [
+        (mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, True),
+        (mmap.MAP_SHARED | mmap.MAP_ANONYMOUS, False),
+        (mmap.MAP_SHARED, False),
+        (mmap.MAP_PRIVATE, False),
+    ],
+    ids=["private", "shared", "a file's", "a file's, privately"],
+)
+def test_memory_of_a_file_or_of_several_processes_is_not_own(flags: int, own: bool, tmp_path: Path) -> None:
+    (tmp_path / "file").write_bytes(bytes(2**14))
+    with open(tmp_path / "file", "r+b") as file:
+        here = mmap.mmap(-1 if flags & mmap.MAP_ANONYMOUS else file.fileno(), 2**14, flags)
+    start = ctypes.addressof(ctypes.c_char.from_buffer(here))
+    memory = GuestMemory([os.getpid()])
+    assert memory.are_own([(start, start + 2**14)]) is own
+    assert memory.are_own([(ctypes.addressof(HERE), ctypes.addressof(HERE) + len(HERE))])
+    memory.close()
+
+
+LISTED = """\
+1000-2000 rw-p 00000000 00:00 0
+2000-3000 r--p 00000000 00:00 0                          [anon: a name]
+3000-4000 rw-s 00000000 00:01 7                          /dev/zero (deleted)
+5000-6000 rw-p 00000000 00:00 0                          [heap]
+6000-7000 rw-p 00001000 00:2b 9                          /a file\\012of two lines
+"""
+
+
+@pytest.mark.parametrize(
+    ("spans", "own"),
+    [
+        ([(0x1000, 0x3000)], True),
+        ([(0x1FF8, 0x2008), (0x5000, 0x5001)], True),
+        ([(0x5FFF, 0x6000), (0x1000, 0x1008)], True),
+        ([(0x1000, 0x3001)], False),
+        ([(0xFFF, 0x1001)], False),
+        ([(0x3000, 0x3008)], False),
+        ([(0x4FFF, 0x5008)], False),
+        ([(0x5FFF, 0x6001)], False),
+        ([(0x6000, 0x6008)], False),
+        ([(0x8, 0x10)], False),
+        ([(0x8000, 0x8008)], False),
+        ([], True),
+    ],
+)
+def test_a_span_is_own_if_private_mappings_cover_it(spans: list[tuple[int, int]], own: bool) -> None:
+    assert are_own(LISTED, spans) is own
+
+
+def test_a_process_that_has_ended_owns_nothing() -> None:
+    assert not are_own("", [(0x1000, 0x1008)])

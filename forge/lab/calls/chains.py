@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from forge.sandbox.arena import Arena, SlotSet
-from forge.sandbox.reply import Refused
+from forge.sandbox.reply import OUTPUTS_TOGETHER, Refused
 from forge.sandbox.session import Session, next_in_chain
 
 
@@ -23,3 +23,26 @@ def followed(
             total = sum(arena.word_sum(slot) for slot in slots.outputs or slots.inputs)
             order.append(next_in_chain(total, waiting))
     return order
+
+
+def sharing_memory(
+    session: Session, one: SlotSet, addresses: Sequence[Sequence[int]], *, apart: bool
+) -> Refused | None:
+    """Return the refusal of a chain whose outputs share memory: with each other, or with an operand or a file.
+
+    A kernel that maps what is there already saves the work of writing it. With `apart`, the outputs of one call may
+    not share memory either. One set's slots say how long the outputs are.
+    """
+    spans = sorted(
+        (address, address + slot.size_bytes, call)
+        for call, starts in enumerate(addresses)
+        for slot, address in zip(one.outputs, starts, strict=False)
+        if slot.size_bytes
+    )
+    furthest, whose = 0, -1
+    for start, end, call in spans:
+        if start < furthest and (apart or call != whose):
+            return Refused(OUTPUTS_TOGETHER)
+        if end > furthest:
+            furthest, whose = end, call
+    return session.require_own_memory([(start, end) for start, end, _ in spans])

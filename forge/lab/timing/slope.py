@@ -159,7 +159,8 @@ class _SlopePair:
         if self.planned.cycles:
             observed = kernel.call(cases, function=function, cycles=self.planned.cycles)
         else:
-            observed = kernel.chain(cases, first=first, count=self.planned.asked, function=function)
+            asked, trusted = self.planned.asked, side not in (CANDIDATE, PROMOTED)
+            observed = kernel.chain(cases, first=first, count=asked, function=function, trusted=trusted)
         judged = side in (CANDIDATE, PROMOTED) or is_contender(side)
         failed = observed if isinstance(observed, Failed) else kernel.first_wrong(observed) if judged else None
         if failed is not None and side == PROMOTED and failed.reason.code not in OUT_OF_ROOM:
