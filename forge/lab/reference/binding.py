@@ -73,7 +73,8 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
 
     def reconsidered(expected: tuple[Expected, ...], *inputs: torch.Tensor) -> tuple[Expected, ...]:
         shape = _shape(contract, inputs[:count])
-        return with_cancelled(widened(expected, answers, inputs, shape, policy), answers, inputs, policy)
+        wide = widened(expected, answers, inputs, shape, policy)
+        return with_cancelled(expected, wide, answers, inputs, policy)
 
     return dataclasses.replace(
         operation,

@@ -9,6 +9,7 @@ from forge.domain.tensors import Shape
 from forge.lab.judge import judge
 from forge.lab.reference.answers import Answers, equal
 from forge.lab.reference.binding import errs_within
+from forge.lab.reference.cancelled import cancels_too_much
 from forge.lab.reference.reference_guest import Tensors
 from forge.lab.reference.rounding import magnifies_too_much, widened
 from forge.operations.operation import Exact
@@ -46,6 +47,7 @@ def is_sound(answers: Answers, case: Tensors, shape: Shape, kind: InputKind, pol
             if result.element is None
         )
         and not magnifies_too_much(exact, answers, case, shape, by_value=kind in ON_A_GRID)
+        and not cancels_too_much(exact, answers, case)
         and _agrees(got, exact, answers, case, shape, policy)
     )
 

@@ -39,7 +39,7 @@ def get_inputs():
 def get_init_inputs():
     return []
 """
-FAR = FILE.format(formula="return (x - {near}) * {near}", drawn="rand")
+FAR = FILE.format(formula="return (x - {near}) * {near}", drawn="rand").replace("8, 256)", "8, 256) + {near}")
 CENTERED = FILE.format(
     formula="c = x - x.mean(1, keepdim=True)\n        return c / c.square().mean(1, keepdim=True).sqrt()",
     drawn="randn",
@@ -90,6 +90,14 @@ def test_a_jump_is_not_magnified_rounding() -> None:
 def test_half_precision_is_never_allowed_for() -> None:
     x = torch.rand(ROWS, COLUMNS, generator=torch.Generator().manual_seed(3)) + 1000
     with asked_of(FAR.replace("{near}", "1000")) as job:
+        first, second = rules(job, x)
+        more = allowed(job, second) - allowed(job, first)
+    assert torch.allclose(more, torch.full_like(more, MOST_MAGNIFIED_ERROR * rms(first.value)))
+
+
+def test_half_precision_is_not_allowed_either_where_usual_values_cancel() -> None:
+    x = torch.rand(ROWS, COLUMNS, generator=torch.Generator().manual_seed(3)) + 1000
+    with asked_of(FILE.format(formula="return (x - 1000) * 1000", drawn="rand")) as job:
         first, second = rules(job, x)
         more = allowed(job, second) - allowed(job, first)
     assert torch.allclose(more, torch.full_like(more, MOST_MAGNIFIED_ERROR * rms(first.value)))
