@@ -10,7 +10,7 @@ import mmap
 
 import torch
 
-from . import channel, memory, run, surroundings, wire
+from . import channel, memory, run, surroundings, wire, word_sum
 
 MADV_POPULATE_WRITE = 23
 """Advice to map all pages of a range now, to be written (Linux 5.14, include/uapi/asm-generic/mman-common.h)."""
@@ -25,25 +25,25 @@ def chain(function: run.Function | None, layout: run.Layout, command: channel.Ch
     lie. If the command says so, they are copied to the arena before it.
     """
     scalars = command.scalars[: layout.scalars]
-    outputs: tuple[torch.Tensor, ...] = ()
+    outputs: tuple[object, ...] = ()
     described: tuple[wire.OutputForm, ...] = ()
     index, waiting = command.first, list(range(len(layout.inputs)))
     waiting.remove(index)
     order: list[int] = []
     for done in range(0 if function is None else command.count):
         assert function is not None, "no call is made without one"
-        returned = run.as_outputs(function(*layout.inputs[index], *scalars))
-        status = run.form_status(returned, layout.destinations[index], layout)
+        outputs = run.as_outputs(function(*layout.inputs[index], *scalars))
+        status = run.form_status(outputs, layout.destinations[index], layout)
         if status != wire.DONE:
-            channel.reply(command.call_id, status, completed=done, outputs=run.forms(returned))
+            channel.reply(command.call_id, status, completed=done, outputs=run.forms(outputs))
             return
-        if not (described or run.are_dense(returned)):  # a call has left work to its reader
-            described = run.forms(returned)
-        outputs = tuple(one.contiguous() for one in returned)  # type: ignore[attr-defined]  # its form was looked at
+        if not run.are_dense(outputs):  # the call has left work to its reader
+            described = described or run.forms(outputs)
+            outputs = tuple(one.contiguous() for one in outputs)  # type: ignore[attr-defined]  # its form was looked at
         _KEPT.append(outputs)
         order.append(index)
-        words = map(run.words, outputs) if outputs else layout.updated[index]
-        index = wire.next_in_chain(sum(int(one.sum()) for one in words), waiting) if waiting else index
+        words = map(word_sum.words, outputs) if outputs else layout.updated[index]
+        index = wire.next_in_chain(sum(map(word_sum.total, words)), waiting) if waiting else index
     for asked, kept in zip(order, _KEPT, strict=True) if command.copies else ():
         run.copy_out(layout.destinations[asked], kept)
     channel.reply(

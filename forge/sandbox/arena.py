@@ -268,7 +268,7 @@ class Arena:
     def word_sum(self, slot: Slot) -> int:
         """Return the sum of a slot's bytes as 64-bit integers, modulo 2^64.
 
-        The guest computes the same (forge/guest/run.py).
+        The guest computes the same (forge/guest/word_sum.py).
         """
         import torch
 

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 import torch
 
-from forge.guest import channel, run, wire
+from forge.domain.tensors import ElementType
+from forge.guest import channel, run, wire, word_sum
 from forge.guest.retained_outputs import RELEASES_KEPT, RetainedOutputs
 from forge.sandbox.arena import Arena, Form
 
@@ -335,3 +336,21 @@ def test_an_exception_that_leaves_a_setting_changed_is_told_apart(
     finally:
         torch.set_float32_matmul_precision(precision)
     assert replies().status == wire.CHANGED_A_SETTING
+
+
+@pytest.mark.parametrize("sizes", [(), (1,), (3, 0), (7,), (3, 5), (4, 256), (5, 2, 3), (1, 2**17), (2**18 + 1,)])
+@pytest.mark.parametrize("dtype", ["fp32", "bf16", "fp64", "int64", "int8", "fp8_e4m3", "bool"])
+def test_host_and_guest_add_the_same_words_up(dtype: ElementType, sizes: tuple[int, ...]) -> None:
+    """Sums that differ would lead the two to different sets."""
+    arena = Arena(1 << 22)
+    (one,) = arena.lay_out(1, (), (Form(sizes, dtype),))
+    slot = one.outputs[0]
+    if slot.size_bytes:
+        values = torch.randint(0, 2 if dtype == "bool" else 256, (slot.size_bytes,), dtype=torch.uint8)
+        arena.bytes_of(slot).copy_(values)
+    answer = arena.read(slot)
+    behind = torch.cat((answer.reshape(-1)[:1], answer.reshape(-1)))[1:].view(sizes) if answer.numel() else answer
+    spread = torch.empty_strided((1, *sizes), (5, *answer.stride()), dtype=answer.dtype).copy_(answer[None])
+    assert spread.is_contiguous()  # one row may have any stride
+    for tensor in (answer, behind, spread):  # the second begins between two words of its storage
+        assert (word_sum.total(word_sum.words(tensor)) - arena.word_sum(slot)) % 2**64 == 0
