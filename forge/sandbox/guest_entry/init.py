@@ -159,6 +159,7 @@ def _reap_until(main: int, channel: socket.socket, peer: int) -> None:
     bubblewrap has given up the right to signal another user.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
+    kernel.hear_of_ends_only()  # the host stops and continues the guest at each exchange
     while True:
         pid, status, usage = os.wait3(os.WNOHANG)
         if pid == main:

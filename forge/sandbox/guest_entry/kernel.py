@@ -5,6 +5,7 @@ Distrusts silent return values: every call here either worked or raised `OSError
 
 import ctypes
 import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -20,7 +21,21 @@ _EVERYWHERE = {
     "landlock_restrict_self": 446,
 }
 
+_SA_NOCLDSTOP = 1
+"""Flag of struct sigaction in asm/signal.h."""
+
 _libc = ctypes.CDLL(None, use_errno=True)
+
+
+class _SignalAction(ctypes.Structure):
+    """struct sigaction of glibc and musl, for 64 bits."""
+
+    _fields_ = (
+        ("handler", ctypes.c_void_p),
+        ("mask", ctypes.c_ulong * 16),
+        ("flags", ctypes.c_int),
+        ("restorer", ctypes.c_void_p),
+    )
 
 
 class StepFailed(Exception):
@@ -80,6 +95,12 @@ def prctl(option: int, *arguments: int) -> int:
     """Set a property of this process; unused arguments are 0, as newer options demand."""
     padded = (*arguments, 0, 0, 0, 0)[:4]
     return _checked(_libc.prctl(option, *(ctypes.c_ulong(value) for value in padded)), f"prctl {option}")
+
+
+def hear_of_ends_only() -> None:
+    """Give SIGCHLD its default action, and let no stopped or continued child send it."""
+    action = _SignalAction(flags=_SA_NOCLDSTOP)
+    _checked(_libc.sigaction(signal.SIGCHLD, ctypes.byref(action), None), "sigaction")
 
 
 def unshare(flags: int) -> None:
