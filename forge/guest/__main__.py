@@ -32,8 +32,10 @@ def _start(body: dict[str, object]) -> None:
     """Import what each guest needs, and set it up; if that fails, the machine is the reason."""
     import torch
 
-    importlib.import_module(".surroundings", __package__).frozen_at_start()
-    torch.set_num_threads(int(str(body["threads"])))
+    importlib.import_module(".surroundings", __package__)  # it reads what is so before a candidate's first line
+    threads = int(str(body["threads"]))
+    if torch.get_num_threads() != threads:  # setting it also starts a pool of threads, for which each stop waits
+        torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
     if body["device"] == "cuda":
         torch.cuda.init()

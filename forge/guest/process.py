@@ -4,12 +4,15 @@ Importing a module changes some of them as well: warning filters, module search 
 torch.compile the recursion limit. These are compared only if no module was imported in between.
 """
 
+# mypy knows no stub of it; its functions name no signal, which would take half of a comparison's time
+import _signal  # type: ignore[import-not-found]
 import ctypes
 import decimal
 import gc
 import locale
 import logging
 import os
+import re
 import resource
 import signal
 import sys
@@ -27,11 +30,17 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 _STATUS = "/proc/thread-self/status"
 """File in which the kernel reports the umask and the blocked, ignored and caught signals. C code can change them
 without Python's knowledge."""
-_STATUS_FIELDS = (b"Umask:", b"SigBlk:", b"SigIgn:", b"SigCgt:")
-"""Fields of that file that are compared."""
+_STATUS_BYTES = 2**16
+"""Number of bytes that one reading of that file asks for; the kernel gives the whole file at once."""
+_STATUS_FIELDS = re.compile(rb"^(Umask|SigBlk|SigIgn|SigCgt):\t(\w+)$", re.MULTILINE)
+"""Fields of that file that are compared, with their values in base 16 or 8."""
+_SIGNALS = range(1, signal.NSIG)
+"""Numbers of all signals."""
 _GPU = "/dev/nvidiactl"
 """File that exists if the process can use an NVIDIA GPU."""
-_CONTROL = getattr(ctypes.CDLL(None), "prctl", None)
+_C = ctypes.CDLL(None)
+"""The C library, and all else that is linked to this process."""
+_CONTROL = getattr(_C, "prctl", None)
 """C function for the kernel's settings of a process, or None."""
 _ASKED_OF_CONTROL = (42, 30)
 """Numbers of two of its questions: PR_GET_THP_DISABLE and PR_GET_TIMERSLACK, from linux/prctl.h."""
@@ -41,21 +50,24 @@ first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
 
 
 def _umask_and_signals() -> tuple[tuple[bytes, int], ...]:
-    left_out = {b"SigIgn:", b"SigCgt:"} if os.path.exists(_GPU) else set[bytes]()
+    left_out = {b"SigIgn", b"SigCgt"} if os.path.exists(_GPU) else set[bytes]()
     try:
-        with open(_STATUS, "rb") as status:
-            fields = [line.split() for line in status if line.startswith(_STATUS_FIELDS)]
+        status = os.open(_STATUS, os.O_RDONLY)
+        try:
+            fields = _STATUS_FIELDS.findall(os.read(status, _STATUS_BYTES))
+        finally:
+            os.close(status)
     except OSError:
         before = os.umask(0o77)
         os.umask(before)
-        return ((b"Umask:", before),)
+        return ((b"Umask", before),)
     return tuple((name, int(bits, 16) & ~(_CAUGHT_BY_LLVM if name in left_out else 0)) for name, bits in fields)
 
 
 def _environment() -> tuple[bytes, ...]:
     """Return the environment as C has it; C code changes it without changing `os.environ`."""
     try:
-        entries = ctypes.POINTER(ctypes.c_char_p).in_dll(ctypes.CDLL(None), "environ")
+        entries = ctypes.POINTER(ctypes.c_char_p).in_dll(_C, "environ")
     except ValueError:
         return tuple(map(os.fsencode, os.environ))
     found: list[bytes] = []
@@ -96,7 +108,7 @@ def _memory_and_timers() -> tuple[int, ...]:
 
 PROCESS: Mapping[str, Callable[[], object]] = {
     "the umask, or the signals that are blocked, ignored or caught": _umask_and_signals,
-    "signal handlers": lambda: tuple(signal.getsignal(one) for one in range(1, signal.NSIG)),
+    "signal handlers": lambda: tuple(map(_signal.getsignal, _SIGNALS)),
     "timers": lambda: signal.getitimer(signal.ITIMER_REAL)[1],
     "resource limits": lambda: tuple(map(resource.getrlimit, _LIMITS)),
     "how the system schedules it": _schedule,

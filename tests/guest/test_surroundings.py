@@ -1,11 +1,13 @@
 """What counts as a setting that a call left changed, read in this process as a guest reads it."""
 
+import gc
 from collections.abc import Iterator
 
 import pytest
 import torch
 from torch.nn.attention import SDPBackend
 
+from forge.guest import wire
 from forge.guest.surroundings import look
 
 MATH, FLASH, EFFICIENT, CUDNN = (
@@ -33,3 +35,14 @@ def test_only_torch_itself_puts_cudnns_attention_first(order: list[int], first: 
     before = look(()).settings
     torch._C._set_sdp_priority_order([first, *(one for one in order if one != first)])
     assert (look(()).settings != before) == changed
+
+
+def test_what_the_garbage_collector_is_told_to_leave_out_shows() -> None:
+    before = look((), compares_frozen=True)
+    assert before.status_after(()) == wire.DONE
+    gc.freeze()
+    try:
+        assert before.status_after(()) == wire.CHANGED_A_SETTING
+    finally:
+        gc.unfreeze()
+    assert before.status_after(()) == wire.DONE
