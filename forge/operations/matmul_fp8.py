@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import Between, DType, TensorSpec
+from forge.operations.fp8_sums import cut_off
 from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def oracle(x: torch.Tensor, w: torch.Tensor, x_scale: torch.Tensor, w_scale: tor
     """The same in fp64; S is the sum of the products' sizes, times both scales."""
     h, weights, factor = x.double(), w.double().t(), x_scale.double().unsqueeze(-1) * w_scale.double()
     value, scale = (h @ weights) * factor, (h.abs() @ weights.abs()) * factor.abs()
-    return (Expectation(value=value, scale=scale, terms=x.shape[-1]),)
+    lost = (cut_off(h, weights) * factor.abs() / scale).nan_to_num(nan=0.0, posinf=0.0)
+    return (Expectation(value=value, scale=scale, terms=x.shape[-1], drift=lost),)
 
 
 def _bytes_moved(shape: Mapping[str, int], _: DType) -> int:
@@ -140,8 +142,10 @@ MATMUL_FP8 = Operation(
         "Each element is a sum of k products, which may cancel: S is the sum of their sizes, |x| |w|, times "
         "both scales. Products of fp8 numbers are exact in fp32. The sum errs by about u_acc (sqrt(k) + 8) S "
         "(blocked summation), the scales by two u_acc of |y|. The result is rounded once: one u_out. Tensor "
-        "cores of sm_90 add products of fp8 with about 14 bits (DeepSeek-V3's report, 2024, section 3.5.2). "
-        "So a kernel adds their sums of some 128 terms in fp32, as cuBLAS does without fast accumulation. "
+        "cores of sm_90 cut off, in each sum of 32 products, what lies 13 bits below the largest number's first. "
+        "So a kernel adds their sums of some 128 terms in fp32, as cuBLAS does without fast accumulation "
+        "(DeepSeek-V3's report, 2024, section 3.5.2). What such a kernel loses is allowed: 33 steps in each sum of "
+        "32, the squares of all added up. "
         "Partial sums in bf16 are refused."
     ),
     bytes_moved=_bytes_moved,
