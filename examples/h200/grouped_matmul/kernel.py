@@ -1,15 +1,19 @@
 """Grouped matrix product: tiles of all groups are numbered one after the other, and each program finds its own.
 
 The host doesn't know the groups' sizes, so there are as many programs as any sizes can need; those beyond the last
-tile end at once. Rows beyond the last group are one more group, whose tiles are zeros.
+tile end at once. Rows beyond the last group are one more group, whose tiles are zeros. Numbers of rows and groups
+aren't compiled in: each such number would cost a compilation, and thousands of groups a long one.
 """
 
 import torch
 import triton
 import triton.language as tl
 
+SLOTS = 32
+"""Number of groups that a program looks at together: one for each lane of a warp."""
 
-@triton.jit
+
+@triton.jit(do_not_specialize=["tokens", "groups"])
 def _tile(
     x,
     w,
@@ -19,27 +23,33 @@ def _tile(
     k,
     n,
     groups,
-    GROUPS: tl.constexpr,
+    SLOTS: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
     program = tl.program_id(1)
-    slot = tl.arange(0, GROUPS)
-    size = tl.load(sizes + slot, mask=slot < groups, other=0).to(tl.int64)
-    end = tl.minimum(tl.cumsum(size, axis=0), tokens)
-    begin = tl.minimum(tl.cumsum(size, axis=0) - size, tokens)
-    last = tl.max(end, axis=0)
-    begin = tl.where(slot == groups, last, begin)
-    end = tl.where(slot == groups, tokens, end)
-    tiles = tl.where(slot <= groups, (end - begin + BLOCK_M - 1) // BLOCK_M, 0)
-    after = tl.cumsum(tiles, axis=0)
-    group = tl.sum((after <= program).to(tl.int32), axis=0)
-    if group <= groups:
-        own = slot == group
-        first = tl.sum(tl.where(own, begin, 0), axis=0)
-        past = tl.sum(tl.where(own, end, 0), axis=0)
-        tile = program - tl.sum(tl.where(own, after - tiles, 0), axis=0)
+    slot = tl.arange(0, SLOTS)
+    rows_before, tiles_before = tl.full([], 0, tl.int64), tl.full([], 0, tl.int64)
+    first, past, tile = tl.full([], 0, tl.int64), tl.full([], 0, tl.int64), tl.full([], 0, tl.int64)
+    group, found = tl.full([], 0, tl.int32), tl.full([], 0, tl.int32)
+    for start in range(0, groups + 1, SLOTS):
+        number = start + slot
+        size = tl.load(sizes + number, mask=number < groups, other=0).to(tl.int64)
+        summed = rows_before + tl.cumsum(size, axis=0)
+        begin, end = tl.minimum(summed - size, tokens), tl.minimum(summed, tokens)
+        end = tl.where(number == groups, tokens, end)
+        tiles = tl.where(number <= groups, (end - begin + BLOCK_M - 1) // BLOCK_M, 0)
+        after = tiles_before + tl.cumsum(tiles, axis=0)
+        own = (after > program) & (after - tiles <= program)
+        first += tl.sum(tl.where(own, begin, 0), axis=0)
+        past += tl.sum(tl.where(own, end, 0), axis=0)
+        tile += tl.sum(tl.where(own, program - (after - tiles), 0), axis=0)
+        group += tl.sum(tl.where(own, number, 0), axis=0)
+        found += tl.sum(own.to(tl.int32), axis=0)
+        rows_before += tl.sum(size, axis=0)
+        tiles_before += tl.sum(tiles, axis=0)
+    if found > 0:
         rows = first + tile * BLOCK_M + tl.arange(0, BLOCK_M)
         columns = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
         terms = tl.arange(0, BLOCK_K)
@@ -82,7 +92,7 @@ def grouped_matmul(x, w, sizes):
             k,
             n,
             groups,
-            GROUPS=triton.next_power_of_2(groups + 1),
+            SLOTS=SLOTS,
             BLOCK_M=block_m,
             BLOCK_N=block_n,
             BLOCK_K=block_k,
