@@ -1,9 +1,6 @@
 """A candidate isn't refused for device memory that another program holds: there is no verdict until it is free."""
 
 import dataclasses
-import tempfile
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import torch
@@ -16,15 +13,6 @@ from tests.gpu.test_candidates import HONEST, on_the_gpu
 
 LEFT_BYTES = 5 * 2**29
 """Memory that the other program leaves: enough for contexts and small calls, too little for the largest call."""
-
-
-@pytest.fixture
-def turns_of_its_own(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Locks in another folder: the executor asks for the GPU alone, and this module holds it already."""
-    with tempfile.TemporaryDirectory() as folder:
-        Path(folder).chmod(0o1777)
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield
 
 
 @pytest.mark.usefixtures("turns_of_its_own")

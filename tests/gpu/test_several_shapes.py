@@ -33,7 +33,7 @@ def planned(kernel: str, language: str) -> tuple[Job, tuple[ArtifactFile, ...]]:
 
 
 @pytest.fixture
-def executor(tmp_path: Path) -> LocalExecutor:
+def executor(tmp_path: Path, turns_of_its_own: None) -> LocalExecutor:
     return LocalExecutor(tmp_path / "lock", device=gpu())
 
 
