@@ -40,6 +40,7 @@ from forge.lab.timing.cpu_processes import (
     open_guests,
 )
 from forge.lab.timing.hard_values import HardKinds, hard_kinds
+from forge.lab.timing.harness_alone import harness_alone_ns, left_out
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
 from forge.lab.timing.release_plan import Planned, plan_release, residence_of, resident_plan
 from forge.lab.timing.residency import Residence
@@ -153,6 +154,17 @@ class _SlopePair:
             if isinstance(answered, Failed):
                 return answered
         return None
+
+    def leaves_harness_out(self) -> Failed | None:
+        """Check that the candidate's calls took no less than the harness takes around a function of ours.
+
+        That is asked after the rounds, in the empty guest's process, so that it changes nothing that is counted.
+        """
+        if self.planned.cycles:
+            return None
+        harness, asked = self.guests.kernel(HARNESS), self.planned.asked
+        alone_ns = harness_alone_ns(harness, questions(harness, Planned(shown=asked, asked=asked), self.rng))
+        return left_out(_work_ns(self.rounds, CANDIDATE), alone_ns, calls=asked)
 
     def _release(self, side: str, cases: Sequence[Case], first: int) -> int | Failed:
         kernel, function = self.guests.kernel(side), self.guests.function(side)
@@ -305,4 +317,5 @@ def _measure_rounds(pair: _SlopePair, policy: Policy) -> Rounds | Failed:
     ):
         measured = pair.round()
         failed = measured if isinstance(measured, Failed) else None
+    failed = failed or pair.leaves_harness_out()
     return failed if failed is not None else tuple(pair.rounds)
