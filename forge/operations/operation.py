@@ -64,6 +64,11 @@ class Expectation:
 
     `drift_share` in `running_sum.py` computes it. None: no sum of terms of one sign.
     """
+    together: float | None = None
+    """Share by which all elements together may be too large, or too small, by roundings that many have in common.
+
+    Asked at values like a reference file's own. None: it isn't asked.
+    """
     derived: bool = True
     """False if `scale` was measured instead of derived. The errors of many elements together then have no bound."""
 

@@ -27,7 +27,7 @@ from forge.lab.inputs.draw import draw
 from forge.lab.inputs.inside import Inside
 from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
 from forge.lab.inputs.undivided import undivided_if_small
-from forge.lab.judge import plainly_within
+from forge.lab.judge import plainly_together, plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
 from forge.lab.parallel import parallel_map
@@ -359,6 +359,7 @@ class LoadedKernel:
             return all(
                 isinstance(expected, Expectation)
                 and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
+                and plainly_together(got, expected)
                 for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
             )
 

@@ -63,7 +63,7 @@ def wrong_output(
     message = (
         f"{output}{list(judged.worst)} is {_seen(judged.got)}, expected {judged.expected:.9g} "
         f"within {judged.allowed_error:.3g}, at {_size(case)} with {case.kind} inputs"
-        f"{f'; {found.said}' if found else ''}"
+        f"{f'; {judged.together}' if judged.together else ''}{f'; {found.said}' if found else ''}"
     )
     counterexample = Counterexample(
         shape=dict(case.shape),

@@ -5,6 +5,7 @@
 - `ranked`: positions of the largest values, by the values that stand there
 - `drawn`: positions drawn by given numbers, by the weights; and many of them by how often each came
 - `specials`: NaN and infinities where the reference has them
+- `together`: whether all elements of a small type are too large, or too small
 - `aggregate`: root mean square and mean of many errors
 """
 
@@ -13,6 +14,7 @@ from forge.lab.judge.drawn import chance_of
 from forge.lab.judge.elementwise import SMALLEST_SIZE, JudgedOutput, plainly_within, spread, within_in_some
 from forge.lab.judge.rules import PATTERNED_KINDS, SPECIAL_KINDS, judge, judge_kind
 from forge.lab.judge.specials import judge_specials
+from forge.lab.judge.together import plainly_together
 
 __all__ = [
     "PATTERNED_KINDS",
@@ -26,6 +28,7 @@ __all__ = [
     "judge",
     "judge_kind",
     "judge_specials",
+    "plainly_together",
     "plainly_within",
     "spread",
     "within_in_some",

@@ -48,6 +48,8 @@ class JudgedOutput:
     allowed_error: float
     wrong: torch.Tensor | None = field(default=None, compare=False, repr=False)
     """Mask of the elements outside their bound; None if all are within."""
+    together: str = ""
+    """What is wrong with all elements together, in words; empty: nothing, or single elements are wrong."""
 
 
 NOTHING_TO_JUDGE = JudgedOutput(True, True, 0.0, 0.0, (), 0.0, 0.0, 0.0)

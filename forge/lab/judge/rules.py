@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.input_kind import InputKind
@@ -11,6 +12,7 @@ from forge.domain.tensors import DType
 from forge.lab.judge.drawn import judge_drawn
 from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput, judge_floats
 from forge.lab.judge.specials import judge_specials
+from forge.lab.judge.together import judged_together
 from forge.lab.judge.whole import judge_exact, judge_quantised, verdict
 from forge.operations.operation import Drawn, Exact, Expectation, Expected, Quantised, Ranked, SpecialsPolicy
 
@@ -68,6 +70,8 @@ def judge_kind(
         # a NaN among the weights affects only its column
         spreads = specials == "nan_may_spread" and kind == "special_rows"
         return judge_specials(got, expected, baseline, dtype=dtype, policy=policy, nan_may_spread=spreads)
+    if kind != "normal" and isinstance(expected, Expectation) and expected.together is not None:
+        expected = replace(expected, together=None)  # elements of one size are all rounded alike
     patterned, integers = kind in PATTERNED_KINDS, kind == "integers"
     return judge(got, expected, baseline, dtype=dtype, policy=policy, patterned=patterned, integers=integers)
 
@@ -87,9 +91,11 @@ def judge(
         return NOTHING_TO_JUDGE
     match expected:
         case Expectation():
-            return judge_floats(
+            judged = judge_floats(
                 got, expected, baseline, dtype=dtype, policy=policy, patterned=patterned, integers=integers
             )
+            asked = judged.within and expected.together is not None
+            return judged_together(judged, got, expected, baseline, policy) if asked else judged
         case Exact():
             return judge_exact(got, expected)
         case Quantised():

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 from forge.domain.evidence import Admission
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType, TensorSpec
-from forge.lab.judge import SMALLEST_SIZE, judge, plainly_within, within_in_some
+from forge.lab.judge import SMALLEST_SIZE, judge, plainly_together, plainly_within, within_in_some
 from forge.operations.operation import Expectation, Expected, Operation
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def right_answer(
     if isinstance(expected, Expectation) and got.numel():
         if not within_in_some(got, expected, reference, dtype=rounded, policy=policy):
             return False
-        if plainly_within(got, expected, dtype=rounded, policy=policy):
+        if plainly_within(got, expected, dtype=rounded, policy=policy) and plainly_together(got, expected):
             return True
     return judge(got, expected, reference, dtype=rounded, policy=policy).within
 

@@ -105,8 +105,19 @@ def expectation(contract: Contract, result: Result, value: torch.Tensor, policy:
         terms=1,
         roundings=ROUNDINGS,
         on_integers="as_usual",
+        together=_together(contract, result, exact),
         derived=False,
     )
+
+
+def _together(contract: Contract, result: Result, exact: torch.Tensor) -> float | None:
+    """Return the share that all elements may err by together: two roundings of 16 bits, at the file's own sizes.
+
+    In fp32 a share that size is refused element by element.
+    """
+    if not contract.wide or contract.dtype == "fp32" or tuple(exact.shape) != result.sizes:
+        return None
+    return ROUNDINGS * UNIT_ROUNDOFF[contract.dtype]
 
 
 def errs_within(

@@ -29,8 +29,11 @@ MOST_SAMPLED = 2**20
 FEWEST_RATIOS = 1024
 """Number of ratios from which on a tail can be recognised. About a hundred of them lie above the ninth decile."""
 MOST_RATIO = 2.0**-10
-"""Ratio of error to size, at most, or two roundings if those are more. Eight times it is less than a hundredth, so
-that one per cent more is refused for small values too."""
+"""Ratio of error to size, at most. Eight times it is less than a hundredth, so that one per cent more is refused for
+small values too."""
+MOST_ROUNDINGS = 8
+"""Ratio of error to size in roundings, at most, where those are more: in bf16 eight times it is a quarter of a value.
+Chosen; a chain of eight operators rounds as often. One per cent more is refused there for all values together."""
 Draw = tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]
 """Tensors of a draw: the values' own sizes, their neighbourhoods' sizes, and the errors."""
 
@@ -72,7 +75,7 @@ def locals_of(exacts: Sequence[torch.Tensor], errors: Sequence[torch.Tensor], dt
 
 def _narrowest(where: Around, draws: Sequence[Draw], dtype: DType) -> Local | None:
     some = [_sampled(draw) for draw in draws]
-    most = max(MOST_RATIO, 2 * UNIT_ROUNDOFF[dtype])
+    most = max(MOST_RATIO, MOST_ROUNDINGS * UNIT_ROUNDOFF[dtype])
     for share in SHARES:
         seen = _ratios(some, share, dtype)
         usual = _ninth_decile(seen)

@@ -3,9 +3,9 @@
 An exponential of large operands magnifies the rounding of its inputs, more than the reference's own computation
 shows. There the bound allows the error of operands one rounding off, if it still refuses known wrong answers. A
 reference that sums in fp64 or in a tree shows less than one running sum errs, which is allowed likewise. A bound
-is narrowed only if necessary: a task whose wrong answers are already refused keeps its bound. Both are done only in
-fp32. In other types the result's own rounding hides the errors of sums with cancellation, which honest kernels may
-make.
+is narrowed only if necessary: a task whose wrong answers are already refused keeps its bound. In 16 bits it is never
+widened: there the result's own rounding is larger. It is narrowed where neither the reference nor operands one
+rounding off show the errors of sums with cancellation, which honest kernels may make.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import replace
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import Contract, Local, Result
 from forge.domain.policy import Policy
+from forge.domain.tensors import UNIT_ROUNDOFF
 from forge.lab.judge.lower_precision import coarse
 from forge.lab.reference.admission import AdmissionDraw, admit
 from forge.lab.reference.allowed_error import ERROR_FACTOR, least_error
@@ -23,7 +24,7 @@ from forge.lab.reference.answers import Answers, relative_error
 from forge.lab.reference.binding import bound, expectation, or_unfit, rounded_up
 from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
 from forge.lab.reference.reference_guest import Tensors
-from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, nearby
+from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ONE_ROUNDING, ROUNDINGS_BEFORE, nearby
 from forge.lab.reference.running_sums import with_running_sums
 from forge.operations.operation import Expected, Operation
 from forge.operations.own import own_operation
@@ -54,9 +55,13 @@ def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Pol
 def _bounds(answers: Answers, questions: Sequence[AdmissionDraw]) -> Iterator[tuple[Result, ...]]:
     """Yield the results with each possible bound, widest first; the reference's own error is always among them."""
     contract = answers.contract
-    beside = _nearby(answers, questions) if contract.wide and contract.dtype == "fp32" else None
+    beside = _nearby(answers, questions) if contract.wide else None
     if beside is None:
         yield contract.results
+        return
+    if contract.dtype != "fp32":
+        yield contract.results
+        yield from _narrowed(contract, questions, beside)
         return
     wide = _magnified(contract, questions, beside)
     summed = with_running_sums(wide, answers, questions[0].inputs, questions[0].expected)
@@ -66,10 +71,11 @@ def _bounds(answers: Answers, questions: Sequence[AdmissionDraw]) -> Iterator[tu
 
 
 def _nearby(answers: Answers, questions: Sequence[AdmissionDraw]) -> list[Tensors] | None:
-    """Return the reference's fp64 answers for operands one rounding off; None if it doesn't answer."""
+    """Return the reference's fp64 answers for operands one rounding of the type off; None if it doesn't answer."""
     found: list[Tensors] = []
+    roundings = UNIT_ROUNDOFF[answers.contract.dtype] / ONE_ROUNDING
     for question in questions:
-        for beside in nearby(answers, question.inputs, answers.contract.shape):
+        for beside in nearby(answers, question.inputs, answers.contract.shape, part=roundings):
             if isinstance(beside, Refused):
                 return None
             found.append(beside)

@@ -9,6 +9,7 @@ from functools import cache
 from forge.domain.candidate import Metadata
 from forge.domain.own_operation import Contract, Local, Normal, Operand, Result
 from forge.domain.policy import Policy
+from forge.domain.tensors import DType
 from forge.lab.examine import OWN_TESTS_FILE
 from forge.lab.job import Job, Progress
 from forge.lab.reference.describe import Declared, SubmittedReference
@@ -64,13 +65,14 @@ def ask(
     ranges: Sequence[str] = (),
     further: Sequence[str] = (),
     place: AnsweringDevice = HERE,
+    dtype: DType = "fp32",
     progress: Progress = lambda _: None,
 ) -> Inferred:
     """What is inferred of a file, or the refusal."""
     question = SubmittedReference(
         source=source.encode(),
         name="7_a_reference.py",
-        dtype="fp32",
+        dtype=dtype,
         function=function,
         operands=operands,
         axes=parse_axes(axes),
@@ -122,7 +124,7 @@ def job_against(inferred: Inferred, kernel: str, entry_point: str) -> Job:
         language=find_language("torch"),
         shape=inferred.contract.shape,
         held_out=inferred.held_out,
-        dtype="fp32",
+        dtype=inferred.contract.dtype,
         policy=POLICY,
         isolation=isolation(),
         files={
