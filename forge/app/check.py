@@ -38,8 +38,9 @@ from forge.operations import find_operation
 from forge.operations.operation import Operation
 from forge.operations.own import make_known
 from forge.pipeline.constants import with_constants
-from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room, require_strength
+from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
+from forge.pipeline.weak_reference import require_strong
 from forge.platforms import PROCESSORS
 from forge.platforms.capture import capture_environment
 from forge.sandbox.isolation_here import isolation
@@ -199,7 +200,7 @@ def _asked(
         progress=lambda step: progress(f"reference: {step}"),
         place=place,
     )
-    require_strength(inferred.admission, hint="forge check --help")
+    require_strong(inferred)
     make_known(inferred.operation)
     return inferred.operation, inferred.contract.shape, inferred.held_out
 

@@ -164,7 +164,7 @@ def _imported(workspace: Workspace, file: Path, request: TaskRequest) -> Importe
         found = infer_reference(workspace, file, request, progress=lambda _: None)
         task = _frozen(workspace, found)
     except (UsageError, WeakTask) as error:  # the terms were parsed, so the file is wrong
-        return ImportedProblem(_shown(file), refusal=error.message)
+        return ImportedProblem(_shown(file), refusal="; ".join(filter(None, (error.message, error.hint))))
     return ImportedProblem(_shown(file), task.task_id, task.op)
 
 

@@ -181,12 +181,12 @@ def _parse_baseline(untrusted: BaselineChoice, policy: Policy) -> BaselineChoice
     return untrusted
 
 
-def require_strength(admission: Admission, *, hint: str) -> None:
+def require_strength(admission: Admission, *, hint: str, why: str = "its inputs or its bound are too easy") -> None:
     """Raise WeakTask if known wrong answers would be accepted, or known right ones refused."""
     if admission.survivors:
         raise WeakTask(
             f"a weak task: {len(admission.survivors)} of {admission.mutants} known wrong answers would be accepted "
-            f"({', '.join(admission.survivors[:NAMED])}): expected none; its inputs or its bound are too easy",
+            f"({', '.join(admission.survivors[:NAMED])}): expected none; {why}",
             hint=hint,
         )
     if admission.refused:

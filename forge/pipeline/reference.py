@@ -7,18 +7,19 @@ from forge.domain.own_operation import Contract
 from forge.domain.policy import Policy
 from forge.domain.task import HeldOut, Task
 from forge.events import TaskCreated
-from forge.lab.reference.allowed_error import ERROR_FACTOR
+from forge.lab.reference.allowed_error import ERROR_FACTOR, ROUNDINGS
 from forge.lab.reference.infer import Inferred
 from forge.operations import baselines_of
-from forge.pipeline.create import RequestedTerms, parse_least_domain, require_strength
+from forge.pipeline.create import RequestedTerms, parse_least_domain
 from forge.pipeline.outcome import Outcome
+from forge.pipeline.weak_reference import require_strong
 
 
 def create_own(
     inferred: Inferred, terms: RequestedTerms, *, policy: Policy, rng: random.Random
 ) -> tuple[Task, Outcome]:
     """Freeze a task that is judged against the file; raise WeakTask if it can't tell wrong answers from right."""
-    require_strength(inferred.admission, hint="forge task create --help")
+    require_strong(inferred)
     operation, contract = inferred.operation, inferred.contract
     shape = contract.shape
     domain = parse_least_domain(terms.untrusted_domain, operation, shape, *inferred.further)
@@ -54,4 +55,5 @@ def tolerance_of(contract: Contract, policy: Policy) -> dict[str, object]:
         "factor": ERROR_FACTOR,
         "multiples": [policy.tolerance_baseline_multiple, policy.tolerance_accumulate_multiple],
         **({"locals": narrowed} if any(narrowed) else {}),
+        **({"together": ROUNDINGS} if contract.wide and contract.dtype != "fp32" else {}),
     }
