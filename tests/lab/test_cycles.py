@@ -18,6 +18,7 @@ from forge.lab.job import Job
 from forge.lab.timing.cpu_processes import HARNESS, GuestSet, open_guests
 from forge.lab.timing.hard_values import hard_kinds
 from forge.lab.timing.release_plan import SHOWN_FOR_EACH, Planned, plan_chain, plan_cycles
+from forge.lab.timing.screening_windows import times_ns
 from forge.lab.timing.slope import _SlopePair, questions
 from forge.operations import find_operation
 from forge.operations.operation import Exact
@@ -438,6 +439,19 @@ def _chained_answer(asked: Job) -> str | None:
         observed = kernel.chain(cases, first=2, count=4, function=0)
         failed = observed if isinstance(observed, Failed) else kernel.first_wrong(observed)
     return None if failed is None else failed.reason.code
+
+
+def test_contenders_that_return_an_operand_are_ranked_all_the_same() -> None:
+    """Baselines are ranked beside them, and a reference file may return what it was given."""
+    made = job_for("def softmax(x):\n    return x", language="torch", operation="softmax")
+    asked = replace(made, operation=COPIED, policy=job().policy)
+    with (
+        staged(asked, dict(asked.files), {}) as stage,
+        loaded(asked, stage, asked.limits(60), label="test") as kernel,
+    ):
+        assert isinstance(kernel, LoadedKernel)
+        (timed,) = times_ns(asked, [kernel])
+    assert isinstance(timed, float)
 
 
 @pytest.mark.parametrize(("answer", "code"), [("x.clone()", None), ("x", "STATE_CARRIED"), ("x[:]", "STATE_CARRIED")])
