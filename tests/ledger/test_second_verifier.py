@@ -24,11 +24,11 @@ from tests.shipped import copy_shipped_ledger
 ROOT = Path(__file__).parents[2]
 READER = ROOT / "tests" / "second_verifier"
 SHIPPED = {
-    "events": 2687,
-    "notes": 136,
+    "events": 2695,
+    "notes": 137,
     "runs": 123,
     "files": 1406,
-    "digests": 373,
+    "digests": 374,
     "benchmarks": 126,
     "promotions": 67,
     "decisions": 83,
