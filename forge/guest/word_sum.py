@@ -13,12 +13,18 @@ of it on."""
 
 
 def words(tensor: torch.Tensor) -> torch.Tensor:
-    """Return a dense tensor's bytes as 64-bit integers, without up to seven at its end; fewer than eight as bytes."""
-    if tensor.nbytes % 8 == 0 and tensor.storage_offset() * tensor.itemsize % 8 == 0:
+    """Return a dense tensor's bytes as 64-bit integers, without up to seven at its end; fewer than eight as bytes.
+
+    What begins at a word of its storage, as operands do, is returned as the memory itself, all else as a copy.
+    """
+    in_words = tensor.storage_offset() * tensor.itemsize % 8 == 0
+    if tensor.nbytes % 8 == 0 and in_words:
         return tensor.view(-1).view(torch.int64)
     content = tensor.as_strided((tensor.numel(),), (1,)).view(torch.uint8)  # one element may have any stride
-    whole = content[: content.numel() // 8 * 8].clone()  # a tensor may begin between two words
-    return whole.view(torch.int64) if whole.numel() else content
+    whole = content[: content.numel() // 8 * 8]
+    if not whole.numel():
+        return content
+    return (whole if in_words else whole.clone()).view(torch.int64)
 
 
 def total(content: torch.Tensor) -> int:

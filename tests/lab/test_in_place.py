@@ -23,6 +23,8 @@ from forge.lab.inputs.draw import draw
 from forge.lab.job import Job
 from forge.lab.judge import judge
 from forge.lab.judge.reference_call import outputs_of
+from forge.lab.timing.release_plan import Planned
+from forge.lab.timing.slope import questions
 from forge.operations import OPERATIONS, find_operation, reference_source
 from forge.pipeline.create import create
 from tests.candidates import job_for
@@ -186,3 +188,14 @@ def test_a_cache_that_the_lab_cant_lay_out_is_refused_though_little_of_it_is_tou
     shape = "tokens=1,slots=1000000,kv_heads=8,head_dim=128"
     with pytest.raises(UsageError, match="bytes of operands"):
         create(request(op="kv_cache_append", shape=shape), policy=POLICY, rng=random.Random(1))
+
+
+@pytest.mark.parametrize("dims", [{"kv_heads": 1, "head_dim": 17, "slots": 5}, {"head_dim": 1, "slots": 13}])
+def test_an_honest_one_is_right_where_it_is_timed_whatever_its_size(dims: dict[str, int]) -> None:
+    """What it updates chooses the next question, and may be no whole number of words."""
+    with asked(HONEST) as loaded_kernel:
+        loaded_kernel.shape = {**SHAPE, "tokens": 3, "kv_heads": 1, **dims}
+        cases = questions(loaded_kernel, Planned(shown=32, asked=8), random.Random(1))
+        observed = loaded_kernel.chain(cases, first=3, count=8, function=0)
+        assert not isinstance(observed, Failed)
+        assert loaded_kernel.first_wrong(observed) is None
