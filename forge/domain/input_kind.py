@@ -37,6 +37,7 @@ InputKind = Literal[
     "one_sided",
     "far",
     "equal_rows",
+    "far_rows",
     "ends",
     "end_rows",
     "lowest",
@@ -50,10 +51,10 @@ END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
 In order: a few among others, whole rows, all at the lower end, all at the upper end."""
 REFERENCE_KINDS: tuple[InputKind, ...] = (
     *END_KINDS,
-    *("falling", "alternating", "one_sided", "far", "equal_rows"),
+    *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows"),
 )
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
-Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Last,
-powers of two in rows of which some are equal.
+Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Then
+powers of two in rows of which some are equal. Last, rows of one value each, whose products are thousands apart.
 
 For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values."""

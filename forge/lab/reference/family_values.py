@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
-    *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "equal_operands"),
+    *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "equal_operands"),
 )
 """Kinds besides `normal`, whose values are as inferred.
 
 In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
 rising in each row, falling, above and below their middle in turn, and rows on one side of it. Then whole samples far
-from it, and powers of two in rows of which some are equal. Last, equal in all operands of one size and family. Only
-kinds of normal values leave the range of the samples."""
+from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Last,
+equal in all operands of one size and family. Only kinds of normal values leave the range of the samples."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""
@@ -30,6 +30,11 @@ only minus infinity is right; four times this number is finite in fp16."""
 FAR_STEPS = 2
 """Number of steps of the kind `far` in its least distance. A softmax of numbers a thousand apart is one or zero, or
 evenly shared; kernels that multiply before they subtract, as by log2(e), are right there too."""
+FAR_ROW, FAR_ROW_STEPS = 16.0, 8
+"""Least value of the kind `far_rows` in standard deviations, and number of steps in which it rises from row to row.
+
+A product of two rows of 16 numbers is 4096 at least, and a thousand after a division by the root of 16. Two such
+products differ by a hundred or more, so a softmax of them is one or zero."""
 CONSTANT_BITS = 3
 """Number of significant bits of the kind `constant`. Squares then have six, so sums of 2^18 of them are exact in
 fp32."""
@@ -134,6 +139,22 @@ def _far(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     if sizes.numel():
         sizes.view(sizes.shape[0] if sizes.dim() else 1, -1)[first::2].neg_()
     return sizes
+
+
+def _far_rows(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return one value in each row of a matrix, another in each row, with a random sign for all of a sample.
+
+    Scores of queries and keys are then all thousands below zero, or above it, and far from each other.
+    """
+    import torch
+
+    if values.dim() < 2:
+        return values
+    *samples, rows, _ = values.shape
+    order = torch.rand((*samples, rows), generator=generator).argsort(-1)
+    signs = 2.0 * torch.randint(2, (*samples[:1], *([1] * len(samples[:-1]))), generator=generator) - 1
+    sizes = FAR_ROW * (1 + order / FAR_ROW_STEPS)
+    return (sizes * (signs.unsqueeze(-1) if samples else signs)).unsqueeze(-1).expand(values.shape).clone()
 
 
 def _equal_pairs(values: torch.Tensor) -> torch.Tensor:
@@ -249,4 +270,5 @@ _NORMAL_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.T
     "one_sided": _one_sided,
     "far": _far,
     "equal_rows": lambda values, _: _equal_pairs(values),
+    "far_rows": _far_rows,
 }

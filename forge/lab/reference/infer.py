@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from forge.domain.evidence import Admission, Isolation
 from forge.domain.input_kind import END_KINDS, InputKind
-from forge.domain.own_operation import BATCH, Contract, Result
+from forge.domain.own_operation import BATCH, Contract, Normal, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
 from forge.errors import EnvironmentUnfit, ReferenceRefused
@@ -221,9 +221,12 @@ class _Inference:
         return any(not one.continuous for one in self._contract.tensors)
 
     def _usual_kinds(self) -> tuple[InputKind, ...]:
-        """Return all kinds; without the one of equal operands if no two operands are alike."""
-        alike = any(first_alike(self._contract, place) != place for place in range(len(self._contract.tensors)))
-        return tuple(kind for kind in KINDS if alike or kind != "equal_operands")
+        """Return all kinds; without equal operands if no two are alike, and without far rows if none is normal."""
+        tensors = self._contract.tensors
+        alike = any(first_alike(self._contract, place) != place for place in range(len(tensors)))
+        rows = any(isinstance(one.drawn, Normal) and len(one.sizes) > 1 for one in tensors)
+        asked: dict[InputKind, bool] = {"equal_operands": alike, "far_rows": rows}
+        return tuple(kind for kind in KINDS if asked.get(kind, True))
 
     def _end_kinds(self) -> tuple[InputKind, ...]:
         return END_KINDS if self._has_numbers() else ()

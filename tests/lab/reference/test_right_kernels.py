@@ -28,7 +28,7 @@ def kernel({arguments}):
 def get_inputs():
     return [{drawn}]
 """
-DRAWS = 4
+DRAWS = 6
 TOPK = FILE.format(arguments="x", formula="torch.topk(x, 4, dim=-1)", drawn="torch.randn(32, 60)")
 PLACES = FILE.format(arguments="x", formula="torch.topk(x, 4, dim=-1).indices", drawn="torch.randn(32, 60)")
 SORT = FILE.format(arguments="x", formula="torch.sort(x, dim=-1)", drawn="torch.randn(16, 50)")
@@ -124,6 +124,11 @@ def attention_with_scaled_queries(q: torch.Tensor, k: torch.Tensor, v: torch.Ten
     return (softmax_by_exp2((q * 32**-0.5) @ k.transpose(-1, -2))[0] @ v,)
 
 
+def attention_padded(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    scores = torch.nn.functional.pad((q * 32**-0.5) @ k.transpose(-1, -2), (0, 4), value=-1000.0)
+    return (scores.softmax(-1)[..., :-4] @ v,)
+
+
 def variance_in_two_passes(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     centered = x - x.sum(1, keepdim=True) * (1 / 500)
     return (centered.square().mean(1),)
@@ -189,7 +194,8 @@ def test_a_right_kernel_is_right_at_every_kind(source: str, kernel: Kernel) -> N
             (TOPK, topk_padded, "zeros"),
             (ARGMAX, argmax_last, "constant"),
         ),
-        *((SOFTMAX, softmax_padded, "far"), (CUMSUM, cumsum_in_bf16_parts, "normal")),
+        *((SOFTMAX, softmax_padded, "far"), (ATTENTION, attention_padded, "far_rows")),
+        (CUMSUM, cumsum_in_bf16_parts, "normal"),
     ],
 )
 def test_a_wrong_kernel_is_refused_where_its_fault_shows(source: str, kernel: Kernel, kind: str) -> None:
