@@ -80,6 +80,8 @@ def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> Non
                 _answer(functions, arena, served, command.body)
         elif served is not None:
             _call(functions, served, command)
+        else:
+            channel.reply(command.call_id, wire.NO_ROOM)
         gc.collect(0)
 
 
@@ -90,11 +92,13 @@ def _answer(
     if "choose" in body:
         _choose(arena, body)
     elif served is None:
-        return
+        channel.reply(0, wire.NO_ROOM)
     elif "capture" in body:
         _capture(functions, served, body)
     elif "count_operators" in body:
         _count_operators(functions, served, body)
+    elif "room" in body:
+        channel.reply(0, wire.DONE)
     elif "surroundings" in body:
         channel.reply(0, served.surroundings(str(body["surroundings"])))
 
@@ -128,19 +132,19 @@ class _Served:
 
 
 def _laid_out(arena: mmap.mmap, body: dict[str, object], device: str) -> _Served | None:
-    """Lay out operands and reply; other guests of the device may have left too little of its memory."""
+    """Lay out operands; other guests of the device may have left too little of its memory.
+
+    The host sends the next command with this one, and is told of the room by the reply to that.
+    """
     from . import run
 
     try:
         memory.give_unused_memory_back(device)
-        served = _Served(arena, run.lay_out(arena, body, device))
+        return _Served(arena, run.lay_out(arena, body, device))
     except BaseException as error:
         if not memory.ran_out(error):
             raise
-        channel.reply(0, wire.OUT_OF_MEMORY)
         return None
-    channel.reply(0, wire.DONE)
-    return served
 
 
 def _capture(functions: list[load.Function], served: _Served, body: dict[str, object]) -> None:

@@ -47,7 +47,8 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "RUNTIME_ERROR",
         "the call raised what isn't an Exception, such as SystemExit, which ends a caller's program",
     ),
-    wire.OUT_OF_MEMORY: ("OUT_OF_MEMORY", "the import, the call or its operands found too little memory"),
+    wire.OUT_OF_MEMORY: ("OUT_OF_MEMORY", "the import or the call found too little memory"),
+    wire.NO_ROOM: ("OUT_OF_MEMORY", "the call's operands found too little memory"),
     wire.WRONG_TYPE: (
         "INCORRECT_SHAPE",
         "the call didn't return a plain tuple (no list, no named tuple) with exactly one torch.Tensor for each "

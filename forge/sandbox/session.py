@@ -97,6 +97,8 @@ class Session:
         self._threads = threads
         self._limits = limits
         self._stopping_s = 0.0
+        self._untold = b""
+        """Layout that is sent in front of the next command: an exchange costs as much as a small call."""
         self.undelayed_ns = 0
         """Nanoseconds of the last calls without those in which the guest or this thread waited for a processor."""
         self._patience_s: float | None = None
@@ -165,12 +167,12 @@ class Session:
         still: AbstractSet[int] = frozenset(),
         weights: AbstractSet[int] = frozenset(),
         apart: bool = False,
-    ) -> Returned | Refused:
-        """Tell the guest where the operands lie, and which pages its harness protects until the next layout.
+    ) -> None:
+        """Say where the operands lie, and which pages the guest's harness protects until the next layout.
 
         `still` and `weights` are positions of inputs: those that aren't rotated, and those that a module would keep.
-        With `apart`, the outputs of one call may not share memory. The candidate isn't called, so a refusal is never
-        reported as an exception that it raised.
+        With `apart`, the outputs of one call may not share memory. The guest is told with the next command, whose
+        answer says if it has no room. The candidate isn't called then, so that is no exception that it raised.
         """
         described = [
             {"inputs": [s.describe() for s in one.inputs], "outputs": [s.describe() for s in one.outputs]}
@@ -178,8 +180,12 @@ class Session:
         ]
         pages = [[one.start, one.end, one.access] for one in closed]
         settings = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs, "apart": apart}
-        answer = self._set_up({"sets": described, "still": sorted(still), "weights": sorted(weights), **settings})
-        return replace(answer, raised=False) if isinstance(answer, Refused) else answer
+        body = {"sets": described, "still": sorted(still), "weights": sorted(weights), **settings}
+        self._untold = wire.pack_command(wire.SETUP, json.dumps(body).encode())
+
+    def room(self) -> Returned | Refused:
+        """Return whether the guest has room for the layout, before its operands are written."""
+        return self._set_up({"room": True})
 
     def release(
         self,
@@ -295,8 +301,9 @@ class Session:
         self._guest.begin()
         started_ns = time.perf_counter_ns()
         self._guest.thaw()
-        if not self._channel.send(command):
+        if not self._channel.send(self._untold + command):
             return self._gone()
+        self._untold = b""
         untrusted = self._channel.await_reply(self._patience_s)
         self._guest.late_work.begin()  # before the clock is read, so that no work falls between the two
         elapsed_ns = time.perf_counter_ns() - started_ns

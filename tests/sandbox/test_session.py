@@ -71,10 +71,12 @@ def test_a_guest_that_keeps_to_the_protocol_is_heard() -> None:
 
 
 def test_a_layout_that_lacks_memory_is_no_exception_of_a_call() -> None:
-    program = SERVE + "channel.read_command(); os.write(4, record(0, wire.OUT_OF_MEMORY)); time.sleep(600)"
+    answers = "os.write(4, record(go.call_id, wire.NO_ROOM))"
+    program = SERVE + f"channel.read_command(); go = channel.read_command(); {answers}; time.sleep(600)"
     with conversation(program) as session:
         assert isinstance(load(session), Returned)
-        answer = session.lay_out((), scalars=0)
+        session.lay_out((), scalars=0)
+        answer = session.release(0, 0, 1, ())
         assert code(answer) == "OUT_OF_MEMORY"
         assert isinstance(answer, Refused)
         assert not answer.raised, "a domain allows a call outside it to raise; nothing was called here"

@@ -150,15 +150,14 @@ class LoadedKernel:
         self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN, *, answers: int = 0
     ) -> Refused | None:
         """Give `count` sets their places; a repeated request keeps tensors and addresses."""
-        refused = self.tuner.settle()
-        if refused is not None:
+        if (refused := self.tuner.settle()) is not None:
             return refused
         wanted = (tuple(sorted(shape.items())), count, placement, answers)
         if wanted == self._laid_out:
             return None
         forms = self.forms(shape, placement, answers=answers)
         self._sets = self._arena.lay_out(count, *forms, one_place=placement.one_place(self.operation))
-        answer = self._session.lay_out(
+        self._session.lay_out(
             self._sets,
             scalars=len(self.operation.scalars),
             closed=placement.closed(self.operation, self._sets, self._arena.size_bytes),
@@ -167,8 +166,8 @@ class LoadedKernel:
             weights=self.operation.weights,
             apart=self.definition.outputs_apart,
         )
-        self._laid_out = wanted if isinstance(answer, Returned) else None
-        return answer if isinstance(answer, Refused) else None
+        self._laid_out = wanted
+        return None
 
     def call(
         self,
@@ -207,6 +206,7 @@ class LoadedKernel:
             filling=self._filling(),
         )
         if isinstance(answer, Refused):
+            self._laid_out = None if answer.reason.code == "OUT_OF_MEMORY" else self._laid_out  # it had no room
             return no_answer(answer, placement, cases[0])
         self.calls += count * cycles
         with undivided_if_small(self.operation, cases[0].shape, answers=max(1, answers)):
@@ -271,9 +271,9 @@ class LoadedKernel:
     def fill(self, cases: Sequence[Case]) -> Refused | None:
         """Lay out one set with inputs for each case, to be timed."""
         self._laid_out = None
-        refused = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True))
-        if refused is not None:
-            return refused
+        answer = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True)) or self._session.room()
+        if isinstance(answer, Refused):
+            return answer
         parallel_map(self._write, zip(cases, self._sets, strict=True), serial_up_to=1)
         return None
 

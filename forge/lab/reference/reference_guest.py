@@ -106,8 +106,6 @@ class ReferenceGuest:
 
     def _exchange(self, function: Function, inputs: Tensors, results: Sequence[Form]) -> Tensors | Refused:
         slots = self._places(tuple(Form(tuple(one.shape), _element(one)) for one in inputs), tuple(results))
-        if isinstance(slots, Refused):
-            return slots
         self._operands = slots.inputs
         for slot, tensor in zip(slots.inputs, inputs, strict=True):
             self._arena.write(slot, tensor.cpu())
@@ -115,17 +113,17 @@ class ReferenceGuest:
             self._arena.poison(slot)
         answer = self._session.release(self._functions.index(function), 0, 1, ())
         self.answering_ns += self._session.undelayed_ns
-        return answer if isinstance(answer, Refused) else tuple(map(self._arena.read, slots.outputs))
+        if isinstance(answer, Refused):
+            self._laid_out = None  # the guest may have had no room
+            return answer
+        return tuple(map(self._arena.read, slots.outputs))
 
-    def _places(self, operands: tuple[Form, ...], results: tuple[Form, ...]) -> SlotSet | Refused:
+    def _places(self, operands: tuple[Form, ...], results: tuple[Form, ...]) -> SlotSet:
         """Return the places of a call's operands and results; the guest is told of them if they are others."""
         if self._laid_out is not None and self._laid_out[0] == (operands, results):
             return self._laid_out[1]
-        self._laid_out = None
         (slots,) = self._arena.lay_out(1, operands, results)
-        answer = self._session.lay_out((slots,), scalars=0)
-        if isinstance(answer, Refused):
-            return answer
+        self._session.lay_out((slots,), scalars=0)
         self._laid_out = (operands, results), slots
         return slots
 

@@ -20,14 +20,13 @@ def right(x, residual, weight, eps):
 
 
 def serve_from_here(run, call, serve):
-    channel, wire, call_one, served = (serve.f_globals[name] for name in ("channel", "wire", "_call", "_Served"))
+    channel, call_one, served = (serve.f_globals[name] for name in ("channel", "_call", "_Served"))
     arena = serve.f_locals["arena"]
     layout = served(arena, run.f_locals["layout"])
     call_one(call.f_locals["functions"], layout, call.f_locals["command"])
     while (command := channel.read_command()) is not None:
         if isinstance(command, channel.Setup):
             layout = served(arena, run.f_globals["lay_out"](arena, command.body, "cpu"))
-            channel.reply(0, wire.DONE)
         else:
             call_one(call.f_locals["functions"], layout, command)
 

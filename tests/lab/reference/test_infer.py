@@ -70,7 +70,7 @@ BAD = {
         "import torch\ncalls = []\ndef kernel(x):\n    calls.append(1)\n    if len(calls) > 10:\n"
         "        raise MemoryError\n    return x * 2\n" + INPUTS,
         "it answers only sometimes: the reference failed in its guest: "
-        "the import, the call or its operands found too little memory",
+        "the import or the call found too little memory",
     ),
     "ends its process": ("import os, torch\ndef kernel(x):\n    os._exit(3)\n" + INPUTS, "it ended its process"),
     "forges what it is": (
