@@ -24,7 +24,7 @@ from forge.lab.reference.answers import Answers, relative_error
 from forge.lab.reference.binding import bound, expectation, or_unfit, rounded_up
 from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
 from forge.lab.reference.reference_guest import Tensors
-from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ONE_ROUNDING, ROUNDINGS_BEFORE, nearby
+from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ONE_ROUNDING, ROUNDINGS_BEFORE, nearby, widened
 from forge.lab.reference.running_sums import with_running_sums
 from forge.operations.operation import Expected, Operation
 from forge.operations.own import own_operation
@@ -40,7 +40,11 @@ def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Pol
     for results in _bounds(answers, questions):
         contract = frozen.model_copy(update={"results": results})
         asked = tuple(replace(one, expected=_expected(contract, one, policy)) for one in questions)
-        found = admit(own_operation(contract, source), asked, contract.dtype, policy)
+        operation = own_operation(contract, source)
+        found = admit(operation, asked, contract.dtype, policy)
+        if found.refused and any(one.element is not None for one in results):
+            fair = tuple(replace(one, expected=_with_ties(one, answers, policy)) for one in asked)
+            found = found.model_copy(update={"refused": admit(operation, fair, contract.dtype, policy).refused})
         if not found.survivors and not found.refused:
             answers.contract = contract
             return found
@@ -50,6 +54,11 @@ def tried(answers: Answers, source: bytes, cases: Sequence[Tensors], policy: Pol
                 break
     assert own is not None
     return own
+
+
+def _with_ties(question: AdmissionDraw, answers: Answers, policy: Policy) -> tuple[Expected, ...]:
+    """Return the rules by which a right answer's integers are judged: those of numbers that nearly tie may change."""
+    return widened(question.expected, answers, question.inputs, answers.contract.shape, policy)
 
 
 def _bounds(answers: Answers, questions: Sequence[AdmissionDraw]) -> Iterator[tuple[Result, ...]]:

@@ -200,3 +200,13 @@ def test_equal_values_are_rounded_alike_and_not_judged_together() -> None:
 
     assert all(one.within for one in judged(NEARLY_ONE, "bf16", a_rounding_more, "constant"))
     assert not any(one.within for one in judged(NEARLY_ONE, "bf16", a_rounding_more, "normal"))
+
+
+def test_the_places_of_numbers_that_tie_in_16_bits_make_no_unfair_task() -> None:
+    router = FILE.format(
+        arguments="x, w",
+        formula="torch.topk(torch.softmax(x @ w, -1), 2)",
+        drawn="torch.randn(64, 96), torch.randn(96, 16) / 10",
+    )
+    admission = frozen(router, "bf16").admission
+    assert (admission.survivors, admission.refused) == ((), ())
