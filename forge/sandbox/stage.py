@@ -5,10 +5,10 @@ A guest runs only files of this directory. It is bound read-only, so nothing com
 
 import copy
 import re
-import shutil
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
@@ -21,7 +21,9 @@ from forge.sandbox.launch import Bind, Confinement, Guest, masked_paths, runtime
 from forge.sandbox.limits import Limits
 from forge.sandbox.zygote import Preparation, Zygote, prepared
 
-GUEST_FOLDER = Path(__file__).parent.parent / "guest"
+GUEST_FILES = {one.name: one.read_bytes() for one in sorted((Path(__file__).parent.parent / "guest").glob("*.py"))}
+"""Files of `forge/guest` as this process found them when it started. A guest with newer ones could misunderstand it,
+and a right candidate would be refused while Forge is upgraded."""
 STAGE = "/stage"
 GPU_NODES = tuple(sorted(node for node in Path("/dev").glob("nvidia*") if node.is_char_device()))
 """Device files that a CUDA process opens; a guest for the CPU gets none of them."""
@@ -52,6 +54,11 @@ sys.path.insert(0, __file__.rpartition("/")[0])
 from {module} import {function}
 {function}()
 """
+
+
+@cache
+def _language_file(path: Path) -> bytes:
+    return path.read_bytes()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -108,9 +115,9 @@ class Stage:
     def _fill(self) -> None:
         package = self._directory / "guest"
         package.mkdir()
-        for source in sorted(GUEST_FOLDER.glob("*.py")):
-            shutil.copyfile(source, package / source.name)
-        shutil.copyfile(self._program.language.guest_file, package / "language.py")
+        for name, content in GUEST_FILES.items():
+            (package / name).write_bytes(content)
+        (package / "language.py").write_bytes(_language_file(self._program.language.guest_file))
         for script, (module, function) in SCRIPTS.items():
             (self._directory / script).write_text(_ENTRY.format(module=module, function=function))
         candidate = self._directory / "candidate"
