@@ -33,8 +33,8 @@ class GuestMemory:
         if self._denied:
             raise EnvironmentUnfit(
                 f"the host may not read the memory of its guests ({self._denied}), so no call can be timed",
-                hint="allow this user to trace its own child processes (ptrace); in a container, the default profile "
-                "of seccomp does",
+                hint="let this user trace its own child processes: kernel.yama.ptrace_scope below 3, and no rule of "
+                "AppArmor or SELinux against ptrace",
             )
 
     def read_into(self, target: memoryview, address: int) -> bool:
