@@ -2,32 +2,51 @@
 
 Launch plans are measured by `benchmarks/adopt_gpu.py`.
 
-    python benchmarks/adopt.py [--wrong-use 100000] [--refreshes 1000]
+    python benchmarks/adopt.py [--wrong-use 100000] [--refreshes 1000] [--compiled 21]
 
-Times are the least of several repetitions, since a busy machine only adds to them.
+Times are the least of several repetitions, since a busy machine only adds to them. `--compiled` compares compiled
+models in pairs of windows that take turns, by processor time: what adoption costs where the registry has no kernel
+for the device.
 """
 
 import argparse
 import json
+import math
 import os
+import random
+import statistics
 import subprocess
 import sys
 import tempfile
 import timeit
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from time import process_time
 
 import torch
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from forge.adopt import adopt
+from forge.adopt.advice import median_interval
+from forge.guest.load import load_module
 from tests.adopt.making import RMSNORM, cpp_kernel, kernel, publish
 from tests.adopt.random_calls import NOTING, OF_ANOTHER_DEVICE, of_other_devices, run
 
 IMPORTS = 7
 REPEATS, CALLS = 7, 20_000
 EPS = 1e-6
+LLAMA_OPERATIONS = ["fused_add_rmsnorm", "rmsnorm", "rope"]
+LLAMA = {
+    "dtype": "fp32", "vocab": 512, "hidden": 512, "layers": 4, "heads": 8, "kv_heads": 4, "mlp": 1024, "eps": EPS,
+    "theta": 500000.0,
+}  # fmt: skip
+LLAMA_STEPS = {
+    "decode": {"batch": 16, "tokens": 1, "context": 64, "steps": 16},
+    "prefill": {"batch": 1, "tokens": 512, "context": 0, "steps": 2},
+}
+"""Workload -> the step, and the number of steps in a window: about 0.1 s on two cores."""
 
 
 def import_ms() -> float:
@@ -90,11 +109,56 @@ def refreshes(folder: Path, count: int) -> dict[str, object]:
     return calling_while_publishing(folder, count=count, threads=8)
 
 
+def compiled(folder: Path, pairs: int) -> dict[str, list[float]]:
+    """Return how fast a compiled Llama is beside one with its own functions: the median ratio and its interval.
+
+    Every kernel of the registry is for a GPU. `opaque`: the model calls `torch.ops.forge`. `kept`: it calls what
+    `Adopted.function` returns. `control`: its own functions once more.
+    """
+    publish(folder, [kernel(op, RMSNORM, gpu="h200") for op in LLAMA_OPERATIONS])
+    llama = load_module(str(Path(__file__).with_name("models") / "llama_8b.py"), "llama_8b")
+    own: dict[str, Callable[..., object]] = {}
+    llama.build(llama.TINY, 0, own.setdefault)
+    figures = {}
+    with adopt(folder, LLAMA_OPERATIONS, trust="promoted", refresh_s=0, fallback=own) as ops, torch.no_grad():
+        hooks = {
+            "own": lambda _, function: function,
+            "control": lambda _, function: function,
+            "opaque": lambda op, _: getattr(torch.ops.forge, op),
+            "kept": ops.function,
+        }
+        for name, workload in LLAMA_STEPS.items():
+            torch._dynamo.reset()
+            steps = {}
+            for side, hook in hooks.items():
+                model = llama.build(LLAMA, 0, hook)
+                steps[side] = partial(
+                    torch.compile(model), *llama.start(model, LLAMA, workload, 0), workload["context"]
+                )
+                steps[side]()
+            logs: dict[str, list[float]] = {side: [] for side in hooks}
+            for _ in range(pairs):
+                for side in ("control", "opaque", "kept"):
+                    order = random.sample(["own", side], 2)
+                    took = {
+                        one: timeit.timeit(steps[one], timer=process_time, number=workload["steps"]) for one in order
+                    }
+                    logs[side].append(math.log(took["own"] / took[side]))
+            for side, found in logs.items():
+                if found:
+                    middle, ends = statistics.median(found), median_interval(found)
+                    figures[f"llama {name}, compiled: {side} over own"] = [
+                        round(math.exp(one), 4) for one in (middle, *ends)
+                    ]
+    return figures
+
+
 def main() -> None:
     """Print the figures as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--wrong-use", type=int, default=0)
     parser.add_argument("--refreshes", type=int, default=0)
+    parser.add_argument("--compiled", type=int, default=0)
     chosen = parser.parse_args()
     torch.set_num_threads(1)
     figures: dict[str, object] = {
@@ -110,6 +174,8 @@ def main() -> None:
             figures |= wrong_use(folder / "b", chosen.wrong_use)
         if chosen.refreshes:
             figures |= refreshes(folder / "c", chosen.refreshes)
+        if chosen.compiled:
+            figures |= compiled(folder / "d", chosen.compiled)
     print(json.dumps(figures, indent=1))
 
 

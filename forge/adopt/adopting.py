@@ -136,6 +136,16 @@ class Adopted:
         answer: object = getattr(getattr(torch.ops, NAMESPACE), op)(*arguments)
         return answer
 
+    def function(self, op: str, own: Function | None = None) -> Function:
+        """Return what a model calls in place of `own`, its own function, by default the fallback.
+
+        It calls `own` where the registry has no kernel for the operation, device and element type. torch.compile then
+        sees and fuses `own`; so it does where no kernel fits sizes that don't vary in the program. Elsewhere it calls
+        `torch.ops.forge.<op>`. In strict mode it always does.
+        """
+        operation = self._operation(op)
+        return operation.function(None if own is None else require_signature(operation.described, own))
+
     def explain(self, op: str, *arguments: object) -> dict[str, object]:
         """Say what a call with these operands would take, and why not the others. Nothing runs and nothing counts."""
         operation = self._operation(op)

@@ -88,24 +88,23 @@ def advise(
     wanted = [name for name in named if name in operations]
     if not wanted:
         raise UsageError(f"the model names {sorted(named)}: expected one of {', '.join(sorted(operations))}")
-    without = _ready(build, (), compiled=compiled)
-    effects = tuple(
-        _effect(without, _ready(build, (name,), compiled=compiled), (name,), inputs, pairs, window_s)
-        for name in wanted
-    )
+
+    def ready(*names: str) -> Function:
+        return _ready(build, {name: operations[name] for name in names}, compiled=compiled)
+
+    without = ready()
+    effects = tuple(_effect(without, ready(name), (name,), inputs, pairs, window_s) for name in wanted)
     helping = tuple(one.ops[0] for one in effects if one.helps)
     if not helping:
         return Advice(effects, None)
-    adopted = _ready(build, helping, compiled=compiled)
-    return Advice(effects, _effect(without, adopted, helping, inputs, pairs, window_s))
+    return Advice(effects, _effect(without, ready(*helping), helping, inputs, pairs, window_s))
 
 
-def _ready(build: Build, adopted: tuple[str, ...], *, compiled: bool) -> Function:
+def _ready(build: Build, adopted: "dict[str, AdoptedOperation]", *, compiled: bool) -> Function:
     import torch
 
     def op(name: str, own: Function) -> Function:
-        found: Function = getattr(torch.ops.forge, name) if name in adopted else own
-        return found
+        return adopted[name].function(own) if name in adopted else own
 
     model = build(op)
     ready: Function = torch.compile(model) if compiled else model

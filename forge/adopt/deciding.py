@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from forge.adopt.choice import DeviceChoice, Failed, Function, HostChoice, checked_outputs
 from forge.adopt.described import OperationForm
-from forge.adopt.guards import ExaminedCall, examine, examine_traced, fits_source
+from forge.adopt.guards import ExaminedCall, KnownCall, KnownOperand, examine, examine_traced, fits_source, known_call
 from forge.adopt.plan import LoadablePlan, read_plan
 from forge.adopt.plan_function import DevicePlan
 from forge.adopt.refusal import WhyNot
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from forge.lookup.result import Result
 
 Backend = Literal["plan", "source"]
+STAYS = "the model's own function stays"
 COMPILED = "compiled into a program, whose calls aren't counted"
 BACKENDS: tuple[Backend, ...] = ("plan", "source")
 _BUILT = frozenset({"cpp", "cuda"})
@@ -72,6 +73,29 @@ class Decider:
             return _refused(WhyNot("unfit_operation", op.unfit))
         call = examine_traced(op, arguments)
         return _refused(call) if isinstance(call, WhyNot) else self._answered(op, call, self._in_source)
+
+    def rule_out(self, op: OperationForm, operands: Sequence[KnownOperand]) -> tuple[KnownCall | None, WhyNot] | None:
+        """Return what a call asks for and why no kernel could answer it, whatever its memory; None if one might."""
+        if op.unfit is not None:
+            return None, WhyNot("unfit_operation", op.unfit)
+        slot = known_call(op, operands)
+        if isinstance(slot, WhyNot):
+            return None, slot
+        whole = slot._replace(shape=None)
+        if slot.gpu == "cpu" and "source" not in self._backends:
+            return whole, WhyNot("own_function", f"no launch plan is for the processor; {STAYS}")
+        asked = {"op": op.op, "gpu": slot.gpu, "dtype": slot.dtype}
+        try:
+            if not self._registry.may_answer(**asked, policy=self._policy):
+                return whole, WhyNot("own_function", f"no kernel for this device and element type; {STAYS}")
+            if slot.shape is None:
+                return None
+            kernel = self._registry.lookup(**asked, shape=slot.shape, policy=self._policy).kernel
+        except ForgeError:
+            return None  # the call itself says what is wrong with the registry
+        if kernel is None or kernel.kernel_id in self.withdrawn:
+            return slot, WhyNot("own_function", f"no kernel for this shape; {STAYS}")
+        return None
 
     def _answered(
         self,

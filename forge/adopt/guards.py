@@ -39,6 +39,24 @@ HOST_ALIGNMENT_BYTES = 64
 """Alignment of torch's own memory on the processor, in bytes. A kernel that wasn't verified with offsets had this."""
 
 
+class KnownOperand(NamedTuple):
+    """What is known of an operand while a compiler traces a call, or of every operand of a kind of calls."""
+
+    device: "torch.device"
+    dtype: "torch.dtype"
+    sizes: tuple[int, ...] | None
+    """None if they vary."""
+
+
+class KnownCall(NamedTuple):
+    """What a call asks the registry for, as far as it is known."""
+
+    gpu: str
+    dtype: str
+    shape: dict[str, int] | None
+    """None if sizes vary."""
+
+
 class ExaminedCall(NamedTuple):
     """A call whose operands fit the operation: what a lookup asks by, and how its memory lies."""
 
@@ -65,7 +83,7 @@ def examine(op: OperationForm, arguments: Sequence[object], device_index: int | 
             return WhyNot("tensor_type", f"an operand is a {type(one).__name__} of layout {one.layout}")
     if len({one.device for one in operands}) > 1:
         return WhyNot("devices", ", ".join(sorted({str(one.device) for one in operands})))
-    fitted = _fitted(op, operands, scalars)
+    fitted = _fitted(op, *_forms(operands), scalars)
     if isinstance(fitted, WhyNot):
         return fitted
     dtype, shape = fitted
@@ -97,7 +115,7 @@ def examine_traced(op: OperationForm, arguments: Sequence[object]) -> ExaminedCa
     if any(type(one) not in (int, float) for one in arguments[count:]):
         return WhyNot("scalars", "scalars vary in the compiled program")
     scalars = tuple(map(float, arguments[count:]))  # type: ignore[arg-type]  # checked above
-    fitted = _fitted(op, operands, scalars)
+    fitted = _fitted(op, *_forms(operands), scalars)
     if isinstance(fitted, WhyNot):
         return fitted
     gpu = gpu_name(torch.cuda.get_device_name(operands[0].device))
@@ -107,17 +125,51 @@ def examine_traced(op: OperationForm, arguments: Sequence[object]) -> ExaminedCa
     return ExaminedCall(gpu, *fitted, _layout(operands), alignment(offset), scalars)
 
 
+def known_call(op: OperationForm, operands: Sequence[KnownOperand]) -> KnownCall | WhyNot:
+    """Return what a call with these operands asks for; a refusal if no promoted kernel can be for it."""
+    import torch
+
+    devices = {one.device for one in operands}
+    device = operands[0].device
+    if len(devices) > 1:
+        return WhyNot("devices", ", ".join(sorted(map(str, devices))))
+    if device.type not in ("cpu", "cuda"):
+        return WhyNot("tensor_type", f"device {device}")
+    dtypes, sizes = [one.dtype for one in operands], [one.sizes for one in operands if one.sizes is not None]
+    shape: dict[str, int] | None = None
+    if len(sizes) == len(operands):
+        fitted = _fitted(op, dtypes, sizes, tuple(op.scalars.values()))
+        if isinstance(fitted, WhyNot):
+            return fitted
+        dtype, shape = fitted
+    else:
+        found = _dtype(op, dtypes)
+        if isinstance(found, WhyNot):
+            return found
+        dtype = found
+    gpu = "cpu" if device.type == "cpu" else gpu_name(torch.cuda.get_device_name(device))
+    return KnownCall(gpu, dtype, shape)
+
+
+def _forms(operands: "list[torch.Tensor]") -> "tuple[list[torch.dtype], list[tuple[int, ...]]]":
+    """Return the element type and the sizes of each operand."""
+    return [one.dtype for one in operands], [tuple(one.shape) for one in operands]
+
+
 def _fitted(
-    op: OperationForm, operands: "list[torch.Tensor]", scalars: Sequence[float]
+    op: OperationForm,
+    dtypes: "Sequence[torch.dtype]",
+    sizes: Sequence[tuple[int, ...]],
+    scalars: Sequence[float],
 ) -> tuple[str, dict[str, int]] | WhyNot:
     """Return a call's element type and each axis's size, if its operands and scalars are those of the operation."""
-    dtype = _dtype(op, operands)
+    dtype = _dtype(op, dtypes)
     if isinstance(dtype, WhyNot):
         return dtype
-    shape = op.shape_of([tuple(one.shape) for one in operands])
+    shape = op.shape_of(sizes)
     if shape is None:
-        sizes = ", ".join(f"{o.name} {list(t.shape)}" for o, t in zip(op.inputs, operands, strict=True))
-        return WhyNot("operands", f"these sizes don't fit together: {sizes}")
+        given = ", ".join(f"{one.name} {list(size)}" for one, size in zip(op.inputs, sizes, strict=True))
+        return WhyNot("operands", f"these sizes don't fit together: {given}")
     outside = _outside(op, scalars)
     return (dtype, shape) if outside is None else outside
 
@@ -136,15 +188,15 @@ def fits_source(op: OperationForm, call: ExaminedCall, kernel: "Kernel") -> WhyN
     return None
 
 
-def _dtype(op: OperationForm, operands: "list[torch.Tensor]") -> str | WhyNot:
+def _dtype(op: OperationForm, dtypes: "Sequence[torch.dtype]") -> str | WhyNot:
     names = {f"torch.{theirs}": ours for ours, theirs in TORCH_NAMES.items()}
-    common = call_dtype(op, operands)
+    common = call_dtype(op, dtypes)
     dtype = op.dtypes[0] if common is None and len(op.dtypes) == 1 else names.get(str(common))
     if dtype not in op.dtypes:
         return WhyNot("dtype", f"{common}, expected one of {', '.join(op.dtypes)}")
-    for operand, given in zip(op.inputs, operands, strict=True):
-        if given.dtype != element_type(operand, common or given.dtype):
-            return WhyNot("dtype", f"{operand.name} has {given.dtype}")
+    for operand, given in zip(op.inputs, dtypes, strict=True):
+        if given != element_type(operand, common or given):
+            return WhyNot("dtype", f"{operand.name} has {given}")
     return dtype
 
 

@@ -8,6 +8,8 @@ from forge.adopt.call_key import Key, key_function
 from forge.adopt.choice import CallChoice, FallbackChoice, Function
 from forge.adopt.deciding import CallDecision, Decider
 from forge.adopt.described import OperationForm
+from forge.adopt.guards import KnownCall
+from forge.adopt.own_function import Operands, OwnFunctions
 from forge.adopt.refusal import Reason, WhyNot
 from forge.adopt.schema import fake, torch_schema
 from forge.adopt.shadow import ShadowChoice
@@ -56,20 +58,36 @@ class AdoptedOperation:
         """Why every call takes the fallback; None while kernels may run."""
         self._arity = len(described.inputs) + len(described.scalars)
         self._key = key_function(described)
+        self._own = OwnFunctions(described.op, self.rule_out, tally)
 
     def forget(self) -> None:
         """Decide anew from the next call on."""
         self._choices = Choices()
+        self._own.forget()
 
     def after_fork(self) -> None:
         """Let every call of a forked child take the fallback. Another thread may have held the lock."""
         self._lock = RLock()
+        self._own.after_fork()
         self.stop(WhyNot("forked", "the process was forked after adopt: adopt in the child"))
 
     def stop(self, refusal: WhyNot | None) -> None:
         """Let every call take the fallback, or end that."""
         self._stopped = refusal
         self.forget()
+
+    def function(self, own: Function | None) -> Function:
+        """Return what a model calls in place of its own function, by default the fallback."""
+        import torch
+
+        operation: Function = getattr(getattr(torch.ops, NAMESPACE), self.described.op)
+        return self._own.function(own or self.fallback, operation, len(self.described.inputs))
+
+    def rule_out(self, operands: Operands) -> tuple[KnownCall | None, WhyNot] | None:
+        """Return why no kernel could answer a call; None where the operation is called, always so in strict mode."""
+        if self._stopped is not None:
+            return (None, self._stopped) if self._stopped.reason == "off" else None
+        return None if self._strict else self._decider.rule_out(self.described, operands)
 
     def on_host(self, *arguments: Any) -> object:  # Any: torch checked the schema
         """Answer a call on the host's processor."""

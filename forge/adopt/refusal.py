@@ -17,6 +17,7 @@ Reason = Literal[
     "alignment",
     "overlap",
     "no_kernel",
+    "own_function",
     "unfit_operation",
     "not_loadable",
     "backend",
@@ -40,6 +41,7 @@ Reason = Literal[
 - `alignment`: an operand's address isn't aligned as the kernel asks.
 - `overlap`: an operand that is written in place shares memory with another one.
 - `no_kernel`: no kernel is promoted for this device, element type and shape.
+- `own_function`: no kernel could answer, so the model's own function stays, and no operation is called.
 - `unfit_operation`: an own operation that can't be called as a plain function.
 - `not_loadable`: the kernel that answers can't be loaded here, or its files are damaged.
 - `backend`: the caller's `backends` forbid the way in which the kernel would run.

@@ -1,6 +1,6 @@
 """What torch needs to know of an operation: its signature, and the sizes and types of its outputs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from forge.adopt.described import TORCH_NAMES, Operand, OperationForm
@@ -31,7 +31,7 @@ def fake(op: OperationForm, fallback: Callable[..., object]) -> Callable[..., ob
             scalars = list(op.scalars.values())[len(arguments) - len(op.inputs) :]
             return fallback(*arguments, *scalars)
         shape = op.read_shape([one.shape for one in operands])
-        dtype = call_dtype(op, operands)
+        dtype = call_dtype(op, [one.dtype for one in operands])
         made = [
             operands[0].new_empty(one.sizes(shape), dtype=element_type(one, dtype or operands[0].dtype))
             for one in op.returned
@@ -44,9 +44,9 @@ def fake(op: OperationForm, fallback: Callable[..., object]) -> Callable[..., ob
     return traced if op.returned else traced_in_place
 
 
-def call_dtype(op: OperationForm, operands: "list[torch.Tensor]") -> "torch.dtype | None":
+def call_dtype(op: OperationForm, dtypes: "Sequence[torch.dtype]") -> "torch.dtype | None":
     """Return the element type of a call: that of the first operand without a type of its own."""
-    return next((given.dtype for one, given in zip(op.inputs, operands, strict=True) if one.element is None), None)
+    return next((given for one, given in zip(op.inputs, dtypes, strict=True) if one.element is None), None)
 
 
 def element_type(operand: Operand, dtype: "torch.dtype") -> "torch.dtype":

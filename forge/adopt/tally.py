@@ -112,15 +112,18 @@ class Report:
         return "\n".join("  ".join(row).rstrip() for row in table_rows(self.lines))
 
 
+def kernel_or_reason(line: Mapping[str, object]) -> str:
+    """Return the kernel that answered, or why none did; in words where the model's own function stays."""
+    return str(line["kernel_id"] or (line["detail"] if line["reason"] == "own_function" else line["reason"]))
+
+
 def table_rows(lines: list[dict[str, object]]) -> list[tuple[str, ...]]:
     """Return the rows of a report's table, of equal widths, the heading first."""
     rows = [("operation", "device", "shape", "calls", "took", "kernel or reason")]
     for one in lines:
         shape: Mapping[str, int] = one["shape"]  # type: ignore[assignment]  # a line's document
         sizes = ",".join(f"{axis}={size}" for axis, size in shape.items())
-        what = str(one["kernel_id"] or one["reason"])
-        rows.append(
-            (str(one["op"]), f"{one['device']} {one['dtype']}", sizes, str(one["hits"]), str(one["backend"]), what)
-        )
+        device, what = f"{one['device']} {one['dtype']}", kernel_or_reason(one)
+        rows.append((str(one["op"]), device, sizes, str(one["hits"]), str(one["backend"]), what))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [tuple(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.adopt.tally import kernel_or_reason
 from forge.app.user_paths import read_regular
 from forge.cli.options import Json
 from forge.cli.output import emit_json, emit_table
@@ -44,8 +45,7 @@ def report(
 
 def _row(line: dict[str, Any]) -> tuple[object, ...]:  # Any: a JSON document
     sizes = ",".join(f"{axis}={size}" for axis, size in line["shape"].items())
-    what = line["kernel_id"] or line["reason"]
-    device = f"{line['device']} {line['dtype']}"
+    what, device = kernel_or_reason(line), f"{line['device']} {line['dtype']}"
     return line["op"], device, sizes, line["hits"], line["backend"], what, line["captured"], line["shadowed"]
 
 

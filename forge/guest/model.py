@@ -116,7 +116,7 @@ class ModelRunner:
     def _replace(self, name: str, own: Function) -> Function:
         if name not in self._ops.operations:
             return own
-        found: Function = getattr(torch.ops.forge, name)
+        found: Function = self._ops.function(name, own)
         return found
 
     # Any: the adoption, which this package doesn't know

@@ -117,6 +117,10 @@ class Choice:
         for axes, deprecated, foreign in sorted(tiers):
             self._tiers.setdefault(axes, []).append((foreign, tiers[axes, deprecated, foreign]))
 
+    def __bool__(self) -> bool:
+        """Return whether a kernel may answer at some shape."""
+        return bool(self._tiers)
+
     def find(self, question: "Question") -> "tuple[str, float, Offer, Point] | None":
         """Return the best kernel: its fit, its distance, itself, its measured point; None if none may answer."""
         for foreign, tier in self._tiers.get(question.axes, ()):

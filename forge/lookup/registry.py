@@ -19,6 +19,9 @@ ANSWERS_KEPT = 8192
 """Number of answers that a generation keeps before it drops them all. Chosen; engines ask for the same few shapes,
 and the limit bounds memory."""
 
+NO_SHAPE = {"any": 1}
+"""Shape of a question about a slot as a whole: which kernels may answer at some shape doesn't depend on it."""
+
 
 class Health(Frozen):
     """`ok` unless the newest publication can't be read and an older one answers; `error` says why.
@@ -182,6 +185,17 @@ class Registry:
             current.answers.clear()
         current.answers[(op, gpu, dtype, language, policy.key, *shape, *shape.values())] = result
         return result
+
+    def may_answer(self, *, op: str, gpu: str, dtype: str, policy: Policy = STRICT) -> bool:
+        """Return whether a kernel answers for the slot at some shape; False says that every lookup finds none.
+
+        Reads no file. Raises as `lookup` does.
+        """
+        from forge.lookup.question import Question
+
+        current = self._shown.generation
+        question = Question(op, gpu, dtype, NO_SHAPE, language=None, policy=policy, gpus=current.gpus)
+        return bool(current.choice_for(question))
 
     def load(self, result: Result, *, trust: str, abi_key: str | None = None) -> "Callable[..., object]":
         """Return the promoted function itself, imported into this process from bytes that match their digests.

@@ -63,17 +63,18 @@ def test_the_stand_in_of_vllm_asks_the_provider_and_its_own_code_answers_elsewhe
         }
 
 
-def test_what_vllm_is_told_depends_on_types_and_ranks_only():
-    supports = vllm.supports_args(vllm.OPERATIONS[0])
-    x, weight = (
-        torch.empty(4, 64, dtype=torch.bfloat16, device="meta"),
-        torch.empty(64, dtype=torch.bfloat16, device="meta"),
-    )
-    assert supports(x, weight, 1e-6, None)
-    assert not supports(x, None, 1e-6)
-    assert not supports(x[None], weight, 1e-6)
-    assert not supports(x, weight.half(), 1e-6)
-    assert not supports(x, weight, 1e-6, 32)
+def test_what_vllm_is_told_depends_on_devices_types_and_ranks_only(registry):
+    x, weight = torch.empty(4, 64, dtype=torch.bfloat16), torch.empty(64, dtype=torch.bfloat16)
+    with adopt(registry, trust="promoted", refresh_s=0) as ops:
+        supports = vllm.supports_args(vllm.OPERATIONS[0], ops.operations["rmsnorm"])
+        assert supports(x, weight, 1e-6, None)
+        assert supports(x[:, :1], weight[:1], 1e-6)
+        assert not supports(x, None, 1e-6)
+        assert not supports(x[None], weight, 1e-6)
+        assert not supports(x, weight.half(), 1e-6)
+        assert not supports(x, weight, 1e-6, 32)
+        assert not supports(x.half(), weight.half(), 1e-6)
+        assert not supports(x.to("meta"), weight.to("meta"), 1e-6)
 
 
 def test_without_a_registry_nothing_is_registered(monkeypatch, tmp_path):

@@ -57,6 +57,14 @@ def test_the_promoted_kernel_runs_in_the_model_and_gives_its_answers(registry):
     assert found.own_median_ns > 0
 
 
+def test_where_no_kernel_is_for_the_device_the_model_keeps_its_function_and_the_record_says_so(tmp_path):
+    registry = publish(tmp_path, [cpp_kernel(gpu="h200")])
+    facts = GuestFacts.model_validate(measured(question(registry)).untrusted_facts)
+    uses = _uses(facts, _evidence(facts, Registry.open(registry)))
+    assert {(one.backend, one.reason) for one in uses} == {("fallback", "own_function")}
+    assert facts.adopted_error == facts.own_error
+
+
 def known(median_ns: float, baseline_median_ns: float) -> Evidence:
     times = {"median_ns": median_ns, "baseline_median_ns": baseline_median_ns}
     return Evidence({**times, "speedup": baseline_median_ns / median_ns}, 0.0)

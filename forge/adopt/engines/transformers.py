@@ -26,6 +26,8 @@ PROBE_BOUND = 2.0**-6
 def kernelize(model: "torch.nn.Module", ops: Adopted) -> list[str]:
     """Let the model's norms call the adopted operation; return the names of the layers that were replaced.
 
+    A replaced layer calls its own forward where the registry has no kernel, as `Adopted.function` says.
+
     Raises UsageError if `rmsnorm` isn't adopted, or no layer has the form.
     """
     if OP not in ops.operations:
@@ -36,7 +38,7 @@ def kernelize(model: "torch.nn.Module", ops: Adopted) -> list[str]:
         epsilon = _epsilon(module)
         if epsilon is not None and _agrees(module, epsilon, ops) and "_forge_forward" not in vars(module):
             module._forge_forward = module.forward
-            module.forward = _forward(module, epsilon)
+            module.forward = _forward(module, epsilon, ops)
             replaced.append(name)
     if not replaced:
         raise UsageError(
@@ -78,13 +80,16 @@ def _agrees(module: "torch.nn.Module", epsilon: float, ops: Adopted) -> bool:
 
 
 # Any: a layer's forward, which is the model's own
-def _forward(module: "torch.nn.Module", epsilon: float) -> Any:
-    def forward(hidden_states: "torch.Tensor") -> "torch.Tensor":
-        import torch
+def _forward(module: "torch.nn.Module", epsilon: float, ops: Adopted) -> Any:
+    def own(rows: "torch.Tensor", _weight: "torch.Tensor", _epsilon: float) -> object:
+        return module._forge_forward(rows)
 
+    norm: Any = ops.function(OP, own)
+
+    def forward(hidden_states: "torch.Tensor") -> "torch.Tensor":
         sizes = hidden_states.shape
         rows = hidden_states.reshape(-1, sizes[-1])
-        found: torch.Tensor = getattr(torch.ops.forge, OP)(rows, module.weight, epsilon)
+        found: torch.Tensor = norm(rows, module.weight, epsilon)
         return found.view(sizes)
 
     return forward

@@ -12,6 +12,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from forge.adopt.adopting import Adopted, adopt
+from forge.adopt.guards import KnownOperand
+from forge.adopt.operation import AdoptedOperation
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
@@ -63,7 +65,7 @@ def register_with(ir_ops: Any, registry: str) -> Adopted:
     natives = {one.forge: native_of(getattr(ir_ops, one.vllm)) for one in taken}
     adopted = adopt(registry, [one.forge for one in taken], trust="promoted", fallback=natives)
     for one in taken:
-        supports = supports_args(one)
+        supports = supports_args(one, adopted.operations[one.forge])
         getattr(ir_ops, one.vllm).register_impl(PROVIDER, supports_args=supports, supported=True)(provider(one))
     return adopted
 
@@ -75,10 +77,11 @@ def native_of(operation: Any) -> Function:
     return native
 
 
-def supports_args(taken: EngineOperation) -> Function:
-    """Return a function that looks at element types and ranks only; the guards at run time do the rest.
+def supports_args(taken: EngineOperation, operation: AdoptedOperation) -> Function:
+    """Return a function that looks at devices, element types and ranks only; the guards at run time do the rest.
 
-    vLLM asks it while tracing, where sizes may be symbols and addresses don't exist.
+    vLLM asks it while tracing, where sizes may be symbols and addresses don't exist. Where the registry has no kernel
+    for the device and element type, vLLM's next provider answers.
     """
     count = len(taken.ranks)
 
@@ -88,7 +91,10 @@ def supports_args(taken: EngineOperation) -> Function:
             return False  # no weight, or an option that the operation doesn't have
         ranks = tuple(one.dim() for one in tensors if one is not None)
         types = {str(one.dtype) for one in tensors if one is not None}
-        return ranks == taken.ranks and types <= {"torch.float16", "torch.bfloat16"} and len(types) == 1
+        if ranks != taken.ranks or len(types) != 1 or not types <= {"torch.float16", "torch.bfloat16"}:
+            return False
+        operands = tuple(KnownOperand(one.device, one.dtype, None) for one in tensors if one is not None)
+        return operation.rule_out(operands) is None
 
     return supports
 

@@ -1,0 +1,127 @@
+"""Lets a model keep its own function where no kernel could answer, so that a compiler fuses it as before.
+
+A compiler can't fuse an operation that it knows only by name. So a model calls a function that asks first. While a
+program is traced, the answer is a constant, and torch guards it. After a publication that changes the answer, the
+next call traces the program again. Sizes that vary aren't known by then: the operation decides on them at each call.
+"""
+
+from collections.abc import Callable, Sequence
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from forge.adopt.guards import KnownCall, KnownOperand
+from forge.adopt.refusal import WhyNot
+from forge.adopt.tally import CallKind, Tally
+
+if TYPE_CHECKING:
+    import torch
+
+    Known = tuple[tuple[torch.device, torch.dtype, tuple[int, ...] | None], ...]
+
+Function = Callable[..., object]
+Operands = tuple[KnownOperand, ...]
+RuledOut = Callable[[Operands], tuple[KnownCall | None, WhyNot] | None]
+"""Function that says why no kernel could answer a call; None if one might."""
+Count = Callable[[], object]
+
+
+class _Answers:
+    """Holds one attribute for each question of a traced program: whether a kernel might answer. torch guards it."""
+
+
+class OwnFunctions:
+    """When calls of one operation stay with the model's own function."""
+
+    def __init__(self, op: str, rule_out: RuledOut, tally: Tally) -> None:
+        self._op, self._rule_out, self._tally = op, rule_out, tally
+        self._answers = _Answers()
+        self._names: dict[Operands, str] = {}
+        """Question of a traced program -> its attribute. torch bounds the number of programs of one function."""
+        self._lock = Lock()
+        """Held while an answer is found and noted, so that an older one never replaces a newer one."""
+        self._counts: dict[object, Count | None] = {}
+        """Devices and element types of an eager call -> what counts it; None where the operation is called."""
+
+    def forget(self) -> None:
+        """Answer every question anew. Programs whose answer changed are traced again, the others aren't."""
+        with self._lock:
+            self._counts = {}
+            for operands, name in self._names.items():
+                setattr(self._answers, name, self._rule_out(operands) is None)
+
+    def after_fork(self) -> None:
+        """Replace the lock, which another thread may have held."""
+        self._lock = Lock()
+
+    def function(self, own: Function, operation: Function, inputs: int) -> Function:
+        """Return what a model calls in place of `own`: that function, or the operation where a kernel might answer.
+
+        `inputs` is the operation's number of tensors. A call with fewer arguments by place goes to the operation.
+        """
+        import torch
+
+        answers, counted, static = self._answers, self._counted, static_size()
+
+        def attribute(known: "Known") -> str:
+            return self._ask(known)
+
+        # torch marks a function, which a bound method doesn't let it do
+        ask: Callable[[Known], str] = torch.compiler.assume_constant_result(attribute)
+
+        def call(*arguments: Any, **named: Any) -> object:  # Any: a model's call has no types
+            operands = arguments[:inputs]
+            if len(operands) < inputs:
+                return operation(*arguments, **named)
+            if not torch.compiler.is_compiling():
+                count = counted(operands)
+                if count is None:
+                    return operation(*arguments, **named)
+                count()
+                return own(*arguments, **named)
+            known = []
+            for one in operands:
+                sizes: tuple[int, ...] | None = tuple(one.shape)
+                for size in one.shape:
+                    if not static(size):
+                        sizes = None
+                known.append((one.device, one.dtype, sizes))
+            if getattr(answers, ask(tuple(known))):
+                return operation(*arguments, **named)
+            return own(*arguments, **named)
+
+        return call
+
+    def _ask(self, known: "Known") -> str:
+        """Return the attribute with the answer for a traced call, and count a program that keeps the own function."""
+        operands = tuple(KnownOperand(*one) for one in known)
+        with self._lock:
+            name = self._names.setdefault(operands, f"question_{len(self._names)}")
+            ruled_out = self._rule_out(operands)
+            setattr(self._answers, name, ruled_out is None)
+        if ruled_out is not None:
+            self._count(*ruled_out)()
+        return name
+
+    def _counted(self, operands: "Sequence[torch.Tensor]") -> Count | None:
+        """Return what counts an eager call that stays with the own function; None for a call of the operation."""
+        key = tuple([(one.device, one.dtype) for one in operands])
+        try:
+            return self._counts[key]
+        except KeyError:
+            counts = self._counts
+            ruled_out = self._rule_out(tuple(KnownOperand(*one, None) for one in key))
+            found = counts[key] = None if ruled_out is None else self._count(*ruled_out)
+            return found
+
+    def _count(self, slot: KnownCall | None, why: WhyNot) -> Count:
+        gpu, dtype, shape = slot or KnownCall("", "", None)
+        taken = CallKind(self._op, gpu, dtype, tuple((shape or {}).items()), "fallback", None, None, why.reason)
+        return self._tally.line(taken, why.detail).hits.add
+
+
+def static_size() -> Callable[[object], bool]:
+    """Return a function that says whether a traced size doesn't vary; without one in torch, every size may vary."""
+    from torch.fx.experimental import symbolic_shapes
+
+    found: Callable[[object], bool] | None = getattr(symbolic_shapes, "has_static_value", None)
+    return found or (lambda _: False)
