@@ -38,6 +38,7 @@ InputKind = Literal[
     "far",
     "equal_rows",
     "far_rows",
+    "outliers",
     "ends",
     "end_rows",
     "lowest",
@@ -51,10 +52,12 @@ END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
 In order: a few among others, whole rows, all at the lower end, all at the upper end."""
 REFERENCE_KINDS: tuple[InputKind, ...] = (
     *END_KINDS,
-    *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows"),
+    *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
 )
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
 Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Then
-powers of two in rows of which some are equal. Last, rows of one value each, whose products are thousands apart.
+powers of two in rows of which some are equal. Then rows of one value each, whose products are thousands apart. Last,
+a few numbers of each row that are far larger than the others, at other places in each row.
 
-For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values."""
+For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values, and
+`large_columns` has such outliers."""

@@ -15,18 +15,19 @@ if TYPE_CHECKING:
 
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
-    *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "equal_operands"),
+    *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
+    "equal_operands",
 )
 """Kinds besides `normal`, whose values are as inferred.
 
 In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
 rising in each row, falling, above and below their middle in turn, and rows on one side of it. Then whole samples far
-from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Last,
-equal in all operands of one size and family. Only kinds of normal values leave the range of the samples."""
+from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Then
+a few large values in each row. Last, equal in all operands of one size and family. Only kinds of normal values leave
+the range of the samples."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""
-
 FAR_STEPS = 2
 """Number of steps of the kind `far` in its least distance. A softmax of numbers a thousand apart is one or zero, or
 evenly shared; kernels that multiply before they subtract, as by log2(e), are right there too."""
@@ -35,6 +36,9 @@ FAR_ROW, FAR_ROW_STEPS = 16.0, 8
 
 A product of two rows of 16 numbers is 4096 at least, and a thousand after a division by the root of 16. Two such
 products differ by a hundred or more, so a softmax of them is one or zero."""
+OUTLIER, MOST_IN_A_ROW = 64.0, 8
+"""Distance of an outlier from the mean in standard deviations, and number of outliers in a row, at most. The square of
+the first is finite in fp16. A sum that leaves one of eight out is wrong in each type."""
 CONSTANT_BITS = 3
 """Number of significant bits of the kind `constant`. Squares then have six, so sums of 2^18 of them are exact in
 fp32."""
@@ -51,13 +55,15 @@ def draw_family(
 
     match family:
         case Uniform(low=low, high=high):
-            shares = _KINDS.get(kind, _unchanged)(torch.rand(sizes, generator=generator), generator)
+            shares = _KINDS.get(kind, lambda drawn, _: drawn)(torch.rand(sizes, generator=generator), generator)
             zero = -low / (high - low)
-            values = low + (high - low) * (_with_zeros(shares, kind, zero, generator) if 0 <= zero <= 1 else shares)
+            values = low + (high - low) * (_around_zero(shares, kind, zero, generator) if 0 <= zero <= 1 else shares)
             return _with_few_bits(values, low, high) if kind == "constant" else values
         case Normal(mean=mean, deviation=deviation):
-            values = torch.randn(sizes, generator=generator)
-            drawn = mean + deviation * _NORMAL_KINDS.get(kind, _unchanged)(values, generator)
+            values = _NORMAL_KINDS.get(kind, lambda drawn, _: drawn)(
+                torch.randn(sizes, generator=generator), generator
+            )
+            drawn = mean + deviation * values
             return _with_few_bits(drawn, -math.inf, math.inf) if kind == "constant" else drawn
         case Among(values=values):
             drawn = torch.tensor(values)[torch.randint(len(values), sizes, generator=generator)]
@@ -118,12 +124,16 @@ def _alternating(values: torch.Tensor) -> torch.Tensor:
 
 def _one_sided(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """Return the values' sizes with one sign in each row, rows in turn; a random sign comes first."""
+    return _in_turn(values.abs(), values.numel() // max(1, values.shape[-1]) if values.dim() else 1, generator)
+
+
+def _in_turn(sizes: torch.Tensor, parts: int, generator: torch.Generator) -> torch.Tensor:
+    """Return sizes of which every second part is negative."""
     import torch
 
-    sizes = values.abs()
     first = int(torch.randint(2, (), generator=generator))
     if sizes.numel():
-        sizes.view(-1, sizes.shape[-1] if sizes.dim() else 1)[first::2].neg_()
+        sizes.view(parts, -1)[first::2].neg_()
     return sizes
 
 
@@ -132,13 +142,8 @@ def _far(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 
     They lie on a coarse grid. Numbers that far from zero and near each other have differences that rounding decides.
     """
-    import torch
-
     sizes = (1 + (values.abs() * FAR_STEPS).round() / FAR_STEPS) * FAR
-    first = int(torch.randint(2, (), generator=generator))
-    if sizes.numel():
-        sizes.view(sizes.shape[0] if sizes.dim() else 1, -1)[first::2].neg_()
-    return sizes
+    return _in_turn(sizes, sizes.shape[0] if sizes.dim() else 1, generator)
 
 
 def _far_rows(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -155,6 +160,26 @@ def _far_rows(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     signs = 2.0 * torch.randint(2, (*samples[:1], *([1] * len(samples[:-1]))), generator=generator) - 1
     sizes = FAR_ROW * (1 + order / FAR_ROW_STEPS)
     return (sizes * (signs.unsqueeze(-1) if samples else signs)).unsqueeze(-1).expand(values.shape).clone()
+
+
+def _outlying(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return 1 for elements that lie far above the others of their row, -1 for those far below, else 0.
+
+    Rows of the first half have some above, the others some below. Each half begins with both ends of a row, and goes
+    on at random places. A number that a kernel leaves out of a sum then shows in a coarse type too.
+    """
+    import torch
+
+    if not (values.dim() and values.numel()):
+        return torch.zeros_like(values)
+    width = values.shape[-1]
+    ends, rows = torch.tensor(sorted({0, width - 1})), values.numel() // width
+    half = (rows + 1) // 2
+    each = min(width, MOST_IN_A_ROW, -(-width // half))
+    order = torch.cat((ends, 1 + torch.randperm(max(0, width - 2), generator=generator)))
+    columns = order[torch.arange(half * each) % width].view(half, each).repeat(2, 1)[:rows]
+    signs = torch.where(torch.arange(rows) < half, 1.0, -1.0).unsqueeze(-1).expand(columns.shape)
+    return torch.zeros(rows, width).scatter(-1, columns, signs).view(values.shape)
 
 
 def _equal_pairs(values: torch.Tensor) -> torch.Tensor:
@@ -183,10 +208,6 @@ def _end_values(
     values[places[:each]] = low
     values[places[each : 2 * each]] = high
     return values.reshape(drawn.shape)
-
-
-def _unchanged(values: torch.Tensor, _: torch.Generator) -> torch.Tensor:
-    return values
 
 
 def _near_each_other(shares: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -219,29 +240,42 @@ def _at_both_ends(shares: torch.Tensor, generator: torch.Generator) -> torch.Ten
     return torch.where(upper, 1 - shares.pow(8), shares.pow(8))
 
 
-_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
+_Kind = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
+_OF_BOTH: dict[InputKind, _Kind] = {
+    "constant": _one_value,
+    "ordered": lambda values, _: _rising(values),
+    "falling": lambda values, _: _falling(values),
+    "equal_rows": lambda values, _: _equal_pairs(values),
+}
+_KINDS: dict[InputKind, _Kind] = {
+    **_OF_BOTH,
     "small": _near_each_other,
     "large": lambda shares, _: 0.9 + 0.1 * shares,
-    "constant": _one_value,
     "ties": lambda shares, _: (shares * 8).round() / 8,
     "heavy_tails": _at_both_ends,
-    "ordered": lambda shares, _: _rising(shares),
-    "falling": lambda shares, _: _falling(shares),
     "alternating": lambda shares, _: 0.5 + _alternating(shares - 0.5),
     "one_sided": lambda shares, generator: 0.5 + _one_sided(shares - 0.5, generator),
-    "equal_rows": lambda shares, _: _equal_pairs(shares),
 }
 
 
-def _with_zeros(shares: torch.Tensor, kind: InputKind, zero: float, generator: torch.Generator) -> torch.Tensor:
+def _around_zero(shares: torch.Tensor, kind: InputKind, zero: float, generator: torch.Generator) -> torch.Tensor:
     import torch
 
     if kind == "zeros":
         return torch.full_like(shares, zero)
     if kind == "sparse":
-        kept = torch.rand(shares.shape, generator=generator) < 0.05
-        return torch.where(kept, shares, zero)
+        return torch.where(_kept(shares, generator), shares, zero)
+    if kind == "outliers":
+        outlying = _outlying(shares, generator)
+        return torch.where(outlying == 0, zero + (shares - zero) / OUTLIER, (1 + outlying) / 2)
     return shares
+
+
+def _kept(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Return which values a sparse operand keeps."""
+    import torch
+
+    return torch.rand(values.shape, generator=generator) < 0.05
 
 
 def _wide_tails(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -250,25 +284,17 @@ def _wide_tails(values: torch.Tensor, generator: torch.Generator) -> torch.Tenso
     return values / torch.rand(values.shape, generator=generator).clamp(min=2.0**-6)
 
 
-def _few(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    import torch
-
-    return values * (torch.rand(values.shape, generator=generator) < 0.05)
-
-
-_NORMAL_KINDS: dict[InputKind, Callable[[torch.Tensor, torch.Generator], torch.Tensor]] = {
+_NORMAL_KINDS: dict[InputKind, _Kind] = {
+    **_OF_BOTH,
     "small": lambda values, _: values / 64,
     "large": lambda values, _: values * 16,
-    "constant": _one_value,
-    "sparse": _few,
+    "sparse": lambda values, generator: values * _kept(values, generator),
     "ties": lambda values, _: values.round().clamp(-2, 2),
     "heavy_tails": _wide_tails,
     "zeros": lambda values, _: values.new_zeros(values.shape),
-    "ordered": lambda values, _: _rising(values),
-    "falling": lambda values, _: _falling(values),
     "alternating": lambda values, _: _alternating(values),
     "one_sided": _one_sided,
     "far": _far,
-    "equal_rows": lambda values, _: _equal_pairs(values),
     "far_rows": _far_rows,
+    "outliers": lambda values, generator: values + OUTLIER * _outlying(values, generator),
 }

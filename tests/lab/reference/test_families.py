@@ -44,6 +44,17 @@ def test_normal_values_are_recognised_with_mean_and_deviation() -> None:
     assert abs(found.deviation - 1) < 0.05
 
 
+@pytest.mark.parametrize("family", [Normal(mean=0.0, deviation=1.0), Uniform(low=-1.0, high=1.0)])
+@pytest.mark.parametrize("rows", [1, 2, 5, 64])
+def test_each_half_of_the_rows_has_outliers_at_both_ends(family: Normal | Uniform, rows: int) -> None:
+    drawn = draw_family(family, (rows, 40), "outliers", torch.Generator().manual_seed(3))
+    outlying = drawn.abs() > 50 if isinstance(family, Normal) else drawn.abs() > 0.9
+    most = outlying.sum(-1).max()
+    assert outlying.sum(-1).min() == most <= 8
+    for half in (slice(0, (rows + 1) // 2), slice((rows + 1) // 2, rows)):
+        assert rows < 5 or bool(outlying[half][:, [0, -1]].any(0).all())
+
+
 def test_integers_keep_the_range_that_was_seen() -> None:
     samples = [torch.randint(3, 11, (500,), generator=torch.Generator().manual_seed(seed)) for seed in range(2)]
     assert family_of(samples) == Integers(low=3, high=10)

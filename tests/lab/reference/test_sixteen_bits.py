@@ -82,6 +82,10 @@ def norm_without_the_smallest_column(x: torch.Tensor, w: torch.Tensor) -> torch.
     return norm(x, w.where(w.abs() > w.abs().min(), 0.0))
 
 
+def norm_without_the_last_square(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+    return x * torch.rsqrt(x[:, :-1].pow(2).sum(-1, keepdim=True) / 256 + 1e-6) * w
+
+
 def gated(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return F.silu(x) * y
 
@@ -182,6 +186,13 @@ def test_a_wrong_kernel_is_refused_for_all_its_elements(source: str, kernel: Ker
     refused = [one for one in verdicts if not one.within]
     assert len(refused) > len(verdicts) / 2
     assert all(abs(one.got - one.expected) > one.allowed_error for one in refused)
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+def test_one_number_left_out_of_a_sum_shows_where_it_is_large(dtype: DType) -> None:
+    for kernel, right in ((norm, True), (norm_without_the_last_square, False)):
+        assert {one.within for one in judged(NORM, dtype, inside_fp32(kernel), "outliers")} == {right}
+    assert all(one.within for one in judged(NORM, "bf16", inside_fp32(norm_without_the_last_square), "normal"))
 
 
 def test_a_refusal_says_what_is_wrong_with_all_elements() -> None:
