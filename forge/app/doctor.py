@@ -8,14 +8,17 @@ from dataclasses import asdict
 from forge import __version__
 from forge.app.chosen_device import chosen_device
 from forge.domain.device import Device
+from forge.errors import EnvironmentUnfit
 from forge.lab.device.toolkit import has_toolkit
 from forge.languages import LANGUAGES, Language, Need
 from forge.platforms import PLATFORMS
 from forge.platforms.capture import capture_environment
 from forge.platforms.cuda import devices
 from forge.platforms.nvml import sample
+from forge.sandbox.isolation import Level
 from forge.sandbox.isolation_here import isolation
-from forge.sandbox.isolation_report import ladder
+from forge.sandbox.isolation_report import Lack, ladder
+from forge.sandbox.memory_trial import WHAT, try_guest_memory
 
 SQLITE_FIXED = (3, 51, 3)
 """Oldest version of SQLite without a fault that may corrupt a write-ahead log at a checkpoint
@@ -27,6 +30,8 @@ def examine_machine() -> dict[str, object]:
     device = chosen_device()
     environment = capture_environment(forge_version=__version__, forge_commit=None, device=device)
     wall = isolation()
+    memory = _guest_memory(wall.level)
+    present, reads = _present(environment.torch, environment.triton), memory["readable"] is not False
     return {
         "forge": __version__,
         "python": sys.version.split()[0],
@@ -48,14 +53,26 @@ def examine_machine() -> dict[str, object]:
         ],
         "languages": {
             language.name: language_here(
-                language, present=_present(environment.torch, environment.triton), gpu=bool(environment.gpu)
+                language, present=present, gpu=environment.gpu is not None, reads_guests=reads
             )
             for language in LANGUAGES.values()
         },
         "isolation": wall.model_dump(mode="json"),
+        "guest_memory": memory,
         "ladder": [asdict(step) for step in ladder()],
         "warnings": _warnings(wall.level),
     }
+
+
+def _guest_memory(level: Level) -> dict[str, object]:
+    """Return whether the host can read its guests' memory, which timing on a processor needs, or why it can't."""
+    try:
+        lack = try_guest_memory(level)
+    except EnvironmentUnfit as error:
+        lack = Lack(WHAT, error.message, error.hint or "run forge doctor again")
+    if lack is not None:
+        return {"readable": False, **asdict(lack)}
+    return {"readable": None if level == "none" else True}
 
 
 def _state(device: Device) -> dict[str, object] | None:
@@ -63,10 +80,13 @@ def _state(device: Device) -> dict[str, object] | None:
     return state.model_dump(mode="json") if state else None
 
 
-def language_here(language: Language, *, present: frozenset[Need], gpu: bool) -> dict[str, object]:
+def language_here(
+    language: Language, *, present: frozenset[Need], gpu: bool, reads_guests: bool = True
+) -> dict[str, object]:
     """Return what can be done here with a language's kernels: build, verify and time, each by itself.
 
-    `ready` says that kernels can be verified here, if only by an interpreter.
+    `reads_guests` says whether the host can read its guests' memory, which timing on a processor needs. `ready` says
+    that kernels can be verified here, if only by an interpreter.
     """
     lacks: list[str] = [name for name in language.needs if name not in present]
     here = {"cpu": True, "cuda": gpu}
@@ -81,7 +101,7 @@ def language_here(language: Language, *, present: frozenset[Need], gpu: bool) ->
         "builds_here": builds,
         "verifies_here_on": targets,
         "simulates_here_on": stands_in,
-        "times_here_on": targets,
+        "times_here_on": [name for name in targets if name != "cpu" or reads_guests],
         "lacks": lacks,
     }
 

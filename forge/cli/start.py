@@ -77,12 +77,21 @@ def doctor(
     assert isinstance(wall, dict)
     rows.append(("isolation", wall["level"]))
     rows.append(("isolation lacks", ", ".join(wall["missing"]) or "nothing"))
+    rows.append(("guest memory", _memory(found["guest_memory"])))
     emit_table("This machine", ("", ""), rows)
     emit_table("Isolation, the strongest first", ("level", "here", "lacks", "next step"), _rungs(found["ladder"]))
     warnings = found["warnings"]
     assert isinstance(warnings, list)
     for warning in warnings:
         say(f"note: {warning}")
+
+
+def _memory(fact: object) -> str:
+    """Say whether the host can read its guests' memory, which timing on a processor needs."""
+    assert isinstance(fact, dict)
+    if fact["readable"] is None:
+        return "not read: without isolation, guests copy their outputs"
+    return "readable" if fact["readable"] else f"{fact['reason']}; next: {fact['next_step']}"
 
 
 def _show_cluster(cluster: str, *, plain_network: bool, as_json: bool) -> None:

@@ -6,6 +6,7 @@ is stopped is its answer, and memory that isn't there is refused.
 
 import os
 from collections.abc import Collection, Iterable
+from pathlib import Path
 
 from forge.errors import EnvironmentUnfit
 from forge.sandbox import own_memory
@@ -31,11 +32,7 @@ class GuestMemory:
     def require_readable(self) -> None:
         """Raise EnvironmentUnfit if the memory couldn't be opened."""
         if self._denied:
-            raise EnvironmentUnfit(
-                f"the host may not read the memory of its guests ({self._denied}), so no call can be timed",
-                hint="let this user trace its own child processes: kernel.yama.ptrace_scope below 3, and no rule of "
-                "AppArmor or SELinux against ptrace",
-            )
+            raise unreadable(self._denied)
 
     def read_into(self, target: memoryview, address: int) -> bool:
         """Fill `target` with the bytes from `address` on; return False if not all of them are there."""
@@ -64,3 +61,26 @@ class GuestMemory:
         for descriptor in (self._memory, self._mappings):
             if descriptor >= 0:
                 os.close(descriptor)
+
+
+def unreadable(why: str) -> EnvironmentUnfit:
+    """Return the error for a host that may not read its guests' memory, with the next step."""
+    try:
+        scope = Path("/proc/sys/kernel/yama/ptrace_scope").read_text().strip()
+    except OSError:
+        scope = ""
+    return EnvironmentUnfit(
+        f"the host may not read the memory of its guests ({why}), so no call can be timed on a processor",
+        hint=next_step(scope),
+    )
+
+
+def next_step(yama_scope: str) -> str:
+    """Return what lets the host read its guests' memory, from Yama's ptrace_scope; empty if there is no Yama.
+
+    Yama allows a parent to read its children below 3; a machine leaves 3 only by a restart
+    (docs.kernel.org/admin-guide/LSM/Yama.html).
+    """
+    if yama_scope == "3":
+        return "set kernel.yama.ptrace_scope = 1 in /etc/sysctl.d and restart the machine: 3 stays until then"
+    return "let this user trace its own child processes: no rule of AppArmor, SELinux or seccomp against ptrace"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from forge.errors import EnvironmentUnfit
-from forge.sandbox.guest_memory import GuestMemory
+from forge.sandbox.guest_memory import GuestMemory, next_step
 from forge.sandbox.own_memory import are_own
 
 HERE = ctypes.create_string_buffer(bytes(range(256)) * 64, 2**14)
@@ -53,6 +53,11 @@ def test_memory_that_may_not_be_read_is_an_unfit_machine_where_it_is_needed(pids
         memory.require_readable()
     assert "ptrace" in str(unfit.value.hint)
     memory.close()
+
+
+def test_the_next_step_is_a_restart_where_no_process_may_trace_and_a_rule_elsewhere() -> None:
+    assert "restart the machine" in next_step("3")
+    assert all("AppArmor, SELinux or seccomp" in next_step(scope) for scope in ("", "0", "1", "2"))
 
 
 @pytest.mark.parametrize(
