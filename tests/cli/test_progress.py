@@ -8,27 +8,40 @@ import sys
 
 import pytest
 
+from forge.app.terminal import Stopwatch
 from forge.cli.progress import be_quiet, be_verbose, described, elapsed_text, reporting
 from tests.app.prepared import verified_run
 from tests.cli.asking import ask
 
 SCRIPT = """
-import time
 from forge.cli.progress import reporting
 with reporting("verify", ["sources", "sizes"]) as progress:
-    progress("sizes\\x1b[2J")
-    time.sleep(0.5)
-    progress("sizes")
-    time.sleep(0.5)
+    for step in ("size\\x1b[2J", "sizes"):
+        progress(step)
+        input()
 """
+"""Program that begins a step, and the next one at each line of its input."""
+MOST_FRAMES = 300
+"""Frames of one step within which it must stand on the terminal: a minute, however busy the machine is."""
+
+
+class Watch(Stopwatch):
+    """Shows what the test sets."""
+
+    now_s = 0.0
+
+    def seconds(self) -> float:
+        return self.now_s
 
 
 def test_a_line_in_a_pipe_has_the_step_its_number_and_the_time(capsys: pytest.CaptureFixture[str]) -> None:
     be_quiet(False)
-    with reporting("verify", ["sources", "sizes"]) as progress:
+    watch = Watch()
+    with reporting("verify", ["sources", "sizes"], watch) as progress:
         progress("sizes")
+        watch.now_s = 7.9
         progress("shrink")
-    assert capsys.readouterr().err == "verify: sizes, 2 of 2 (0 s)\nverify: shrink (0 s)\n"
+    assert capsys.readouterr().err == "verify: sizes, 2 of 2 (0 s)\nverify: shrink (7 s)\n"
 
 
 def test_quiet_says_nothing(capsys: pytest.CaptureFixture[str]) -> None:
@@ -50,16 +63,24 @@ def test_an_unknown_step_has_no_number() -> None:
     assert described("shrink", ["sources"]) == "shrink"
 
 
-def test_a_step_that_takes_long_shows_its_hint_on_a_terminal() -> None:
+def on_a_terminal(script: str, *awaited: bytes) -> bytes:
+    """All that a program writes to a terminal; it gets a line of input after each of the texts was shown."""
     ours, theirs = pty.openpty()
-    begin = "import forge.cli.progress as shown\nshown.HINT_S = 0.3\n"
-    hinted = begin + SCRIPT.replace('"sizes"]', '"sizes"], hint="use --limit-s 10"')
-    with subprocess.Popen([sys.executable, "-c", hinted], stderr=theirs) as started:
+    with subprocess.Popen([sys.executable, "-c", script], stdin=subprocess.PIPE, stderr=theirs) as started:
         os.close(theirs)
-        shown = b"".join(iter(lambda: _read(ours), b""))
+        assert started.stdin is not None
+        shown = b""
+        for text in awaited:
+            frames = shown.count(b"\r")
+            while text not in shown:
+                assert shown.count(b"\r") - frames < MOST_FRAMES, shown[-200:]
+                shown += os.read(ours, 4096)
+            started.stdin.write(b"\n")
+            started.stdin.flush()
+        shown += b"".join(iter(lambda: _read(ours), b""))
         assert started.wait() == 0
     os.close(ours)
-    assert re.search(rb"sizes, 2 of 2 \(\d+ s\); use --limit-s 10", shown)
+    return shown
 
 
 def _read(terminal: int) -> bytes:
@@ -69,21 +90,15 @@ def _read(terminal: int) -> bytes:
         return b""
 
 
+def test_a_step_that_takes_long_shows_its_hint_on_a_terminal() -> None:
+    begin = "import forge.cli.progress as shown\nshown.HINT_S = 0.3\n"
+    hinted = begin + SCRIPT.replace('"sizes"])', '"sizes"], hint="use --limit-s 10")')
+    shown = on_a_terminal(hinted, b"size", b"; use --limit-s 10")
+    assert re.search(rb"sizes, 2 of 2 \(\d+ s\); use --limit-s 10", shown)
+
+
 def test_a_terminal_sees_one_line_that_is_removed_at_the_end() -> None:
-    ours, theirs = pty.openpty()
-    with subprocess.Popen([sys.executable, "-c", SCRIPT], stderr=theirs) as started:
-        os.close(theirs)
-        shown = b""
-        while True:
-            try:
-                read = os.read(ours, 4096)
-            except OSError:
-                break
-            shown += read
-        assert started.wait() == 0
-    os.close(ours)
-    text = shown.decode()
-    assert "verify: sizes, 2 of 2 (" in text
+    text = on_a_terminal(SCRIPT, b"size", b"verify: sizes, 2 of 2 (").decode()
     assert "\n" not in text
     assert "\x1b[2J" not in text
     assert text.endswith("\r\x1b[2K")
@@ -134,7 +149,7 @@ def test_the_estimate_stands_beside_the_elapsed_time(
     left_s: float | None, text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     earlier = Earlier(left_s)
-    with reporting("bench", earlier=earlier) as progress:  # type: ignore[arg-type]  # a test's
+    with reporting("bench", (), Watch(), earlier) as progress:  # type: ignore[arg-type]  # a test's
         progress("baselines")
     assert capsys.readouterr().err == f"bench: baselines {text}\n"
     assert earlier.steps == ["baselines"]
@@ -152,16 +167,19 @@ def test_a_quiet_phase_is_remembered_too(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_verbose_prints_what_each_step_took(capsys: pytest.CaptureFixture[str]) -> None:
+    watch = Watch()
     be_verbose(True)
     try:
-        with reporting("verify", ["sources", "build"]) as progress:
+        with reporting("verify", ["sources", "build"], watch) as progress:
             progress("sources")
+            watch.now_s = 3.5
             progress("build")
+            watch.now_s = 75.25
     finally:
         be_verbose(False)
-    assert re.sub(r"\d\.\d", "0.0", capsys.readouterr().err).splitlines() == [
+    assert capsys.readouterr().err.splitlines() == [
         "verify: sources, 1 of 2 (0 s)",
-        "verify: sources took 0.0 s",
-        "verify: build, 2 of 2 (0 s)",
-        "verify: build took 0.0 s",
+        "verify: sources took 3.5 s",
+        "verify: build, 2 of 2 (3 s)",
+        "verify: build took 71.8 s",
     ]

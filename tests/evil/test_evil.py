@@ -110,7 +110,7 @@ def test_outside_the_walls_the_same_look_finds_something() -> None:
         capture_output=True,
         text=True,
         check=True,
-        timeout=60,
+        timeout=300,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
     )
     assert {

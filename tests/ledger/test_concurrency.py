@@ -17,19 +17,22 @@ from .making import duplicated, fill, open_ledger, stream_of
 
 ROOT = Path(__file__).parents[2]
 WRITERS, APPENDS = 8, 200
-STARVED_MS = 5_000
-"""Far above what a busy machine costs (measured: 20 to 300 ms); SQLite's own waiting alone reached this order."""
+STARVED = 0.6
+"""Share of the whole time that one append may wait.
+
+Measured beside four busy loops: 0.2 to 0.4 with the queue, 0.7 to 0.9 with SQLite's own waiting alone.
+"""
 
 
 def test_eight_processes_append_at_once_without_an_error_or_a_gap(path: Path, record_property) -> None:
     program = [sys.executable, "-m", "tests.ledger.writers", str(path), str(WRITERS), str(APPENDS)]
-    ran = subprocess.run(program, capture_output=True, text=True, check=False, cwd=ROOT, timeout=60)
+    ran = subprocess.run(program, capture_output=True, text=True, check=False, cwd=ROOT, timeout=600)
     assert ran.returncode == 0, ran.stderr
     found = json.loads(ran.stdout)
     for name, value in found.items():
         record_property(name, value)
     assert found["errors"] == []
-    assert found["worst_ms"] < STARVED_MS, found
+    assert found["worst_ms"] < STARVED * found["whole_ms"], found
     report = audit(path)
     assert report.ok, report.problems
     assert report.events == 1 + WRITERS * APPENDS

@@ -57,7 +57,7 @@ def main() -> None:
     for read in pipes:
         with os.fdopen(read) as stream:
             answers.append(json.load(stream))
-    took_s = (time.monotonic_ns() - begin_ns) / 1e9
+    whole_ms = (time.monotonic_ns() - begin_ns) / 1e6
     waits = sorted(wait for one in answers for wait in one["waits_ms"])
     print(
         json.dumps(
@@ -67,7 +67,7 @@ def main() -> None:
                 "p99_ms": waits[len(waits) * 99 // 100],
                 "worst_ms": waits[-1],
                 "worst_ms_of_each": [max(one["waits_ms"]) for one in answers],
-                "events_a_second": len(waits) / took_s,
+                "whole_ms": whole_ms,
             }
         )
     )

@@ -117,7 +117,7 @@ def test_a_head_that_does_not_come_ends_its_connection(sent: bytes, monkeypatch:
 
 
 def test_a_body_that_nothing_reads_does_not_hold_its_connection(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(connections, "HEAD_S", 0.05)
+    monkeypatch.setattr(connections, "HEAD_S", 1.0)
 
     async def talk(port: int, _: asyncio.Event) -> None:
         sent = b"POST /short HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000000000\r\n\r\n"
