@@ -81,9 +81,9 @@ def _first(h: torch.Tensor) -> torch.Tensor:
     return h.new_zeros(1).long()
 
 
-def in_blocks(h: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """Add blocks of terms one after the other."""
-    total = h.new_zeros(h.shape[0], w.shape[1])
+def in_blocks(h: torch.Tensor, w: torch.Tensor, first: torch.Tensor | None = None) -> torch.Tensor:
+    """Add blocks of terms one after the other, to `first` [m, n] if it is given."""
+    total = h.new_zeros(h.shape[0], w.shape[1]) if first is None else first
     for start in range(0, h.shape[1], BLOCK):
         total = total + h[:, start : start + BLOCK] @ w[start : start + BLOCK]
     return total

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
+from forge.operations.matmul import in_blocks
 from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
@@ -22,8 +23,6 @@ STEEPEST = 1.1
 """Upper bound of SiLU's slope, which is at most 1.0998, at z = 2.4."""
 BESIDE_THE_SUM = 8.0
 """Constant added to sqrt(n) in the error bound, for the steps besides the sum, as in docs/numerics.md."""
-BLOCK = 48
-"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
 
 
 def matmul_bias_act(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
@@ -99,9 +98,7 @@ MUTANTS = {
 
 def _in_blocks(h: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
     """Start with the bias, then add blocks of terms one after the other."""
-    z = b.expand(h.shape[0], -1)
-    for start in range(0, h.shape[1], BLOCK):
-        z = z + h[:, start : start + BLOCK] @ w[start : start + BLOCK]
+    z = in_blocks(h, w, b.expand(h.shape[0], -1))
     return z / (1 + (-z).exp())
 
 

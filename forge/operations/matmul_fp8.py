@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import Between, DType, TensorSpec
 from forge.operations.fp8_sums import cut_off
+from forge.operations.matmul import in_blocks
 from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
     import torch
 
-BLOCK = 48
-"""Number of terms that a variant adds in one block. It divides no usual size, so the last block is partial."""
 SCALES = Between(low=2.0**-12, high=2.0**-4, by="ratio")
 """Values of the scales: what a largest value of 0.1 to 28 gives, divided by 448, the largest number of e4m3."""
 
@@ -96,16 +95,8 @@ MUTANTS = {
 }
 
 
-def _in_blocks(h: torch.Tensor, w: torch.Tensor, s: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
-    """Add blocks of terms one after the other."""
-    total = h.new_zeros(h.shape[0], w.shape[1])
-    for start in range(0, h.shape[1], BLOCK):
-        total = total + h[:, start : start + BLOCK] @ w[start : start + BLOCK]
-    return total * (s * t)
-
-
 VARIANTS = {
-    "terms in blocks, scales together": _computed(_in_blocks),
+    "terms in blocks, scales together": _computed(lambda h, w, s, t: in_blocks(h, w) * (s * t)),
     "columns' scales first": _computed(lambda h, w, s, t: h @ w * t * s),
     "transposed": _computed(lambda h, w, s, t: ((w.t() @ h.t()).t() * s * t).contiguous()),
 }

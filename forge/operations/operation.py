@@ -210,7 +210,8 @@ class Operation:
     """PyTorch function that defines the operation. It uses no names of its module: its source alone is sent to the
     baseline's guest and printed in the prompt."""
     oracle: Callable[..., tuple[Expected, ...]]
-    """Function that computes the same in fp64, on the inputs as given (already rounded to their dtype)."""
+    """Function that computes the same in fp64, on the inputs as given (already rounded to their dtype). Its source is
+    part of a task's id, so a change of one word makes other tasks."""
     numerics: str
     """Derivation of the error bound, in words and formulas."""
     bytes_moved: Callable[[Mapping[str, int], DType], int]

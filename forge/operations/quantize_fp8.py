@@ -74,25 +74,24 @@ def _scaled(maximum: Callable[[torch.Tensor], torch.Tensor], largest: float = LA
     return function
 
 
-def _quotient(x: torch.Tensor) -> Pair:
-    """Return the quotient before rounding, and the scale."""
-    scale = x.float().abs().amax(-1).clamp(min=FLOOR) / LARGEST
-    return (x.float() / scale.unsqueeze(-1)).clamp(-LARGEST, LARGEST), scale
-
-
 def _by_reciprocal(x: torch.Tensor) -> Pair:
     """Multiply by the reciprocal of the scale, as most kernels do."""
     scale = x.float().abs().amax(-1).clamp(min=FLOOR) * (1 / LARGEST)
     return rounded(x.float() * (1 / scale).unsqueeze(-1)), scale
 
 
-def _truncated(x: torch.Tensor) -> Pair:
-    """Round towards zero instead of to the nearest."""
+def truncated(quotient: torch.Tensor) -> torch.Tensor:
+    """Round to fp8 e4m3 towards zero instead of to the nearest."""
     import torch
 
-    y, scale = _quotient(x)
+    y = quotient.clamp(-LARGEST, LARGEST)
     quanta = torch.exp2((y.frexp().exponent - 1).clamp(min=-6) - 3.0)
-    return ((y / quanta).trunc() * quanta).to(torch.float8_e4m3fn), scale
+    return ((y / quanta).trunc() * quanta).to(torch.float8_e4m3fn)
+
+
+def _truncated(x: torch.Tensor) -> Pair:
+    scale = x.float().abs().amax(-1).clamp(min=FLOOR) / LARGEST
+    return truncated(x.float() / scale.unsqueeze(-1)), scale
 
 
 MUTANTS = {

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.operation import Expectation, Expected, Operation, Quantised
-from forge.operations.quantize_fp8 import rounded
+from forge.operations.quantize_fp8 import rounded, truncated
 
 if TYPE_CHECKING:
     import torch
@@ -88,13 +88,8 @@ def _by_reciprocal(x: torch.Tensor) -> Pair:
 
 
 def _truncated(x: torch.Tensor) -> Pair:
-    """Round towards zero instead of to the nearest."""
-    import torch
-
     scale = _largest(x.float()) / LARGEST
-    y = (x.float() / scale).clamp(-LARGEST, LARGEST)
-    quanta = torch.exp2((y.frexp().exponent - 1).clamp(min=-6) - 3.0)
-    return ((y / quanta).trunc() * quanta).to(torch.float8_e4m3fn), scale
+    return truncated(x.float() / scale), scale
 
 
 MUTANTS = {

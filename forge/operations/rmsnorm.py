@@ -48,7 +48,8 @@ def bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:
     return (2 * rows * width + width) * ITEMSIZE_BYTES[dtype]
 
 
-def _flops(shape: Mapping[str, int]) -> int:
+def flops(shape: Mapping[str, int]) -> int:
+    """Count a square, a sum and two products for each element."""
     return 4 * shape["batch"] * shape["hidden_size"]
 
 
@@ -126,7 +127,7 @@ RMSNORM = Operation(
         "twice (normalised value rounded before it is multiplied by the weight): two u_out."
     ),
     bytes_moved=bytes_moved,
-    flops=_flops,
+    flops=flops,
     workloads=(
         {"batch": 1, "hidden_size": 4096},
         {"batch": 16, "hidden_size": 4096},

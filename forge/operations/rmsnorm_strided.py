@@ -7,13 +7,13 @@ Zhang and Sennrich, "Root Mean Square Layer Normalization" (2019), equation 4.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from forge.domain.relation import Additive, RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import TensorSpec
+from forge.operations import rmsnorm
 from forge.operations.operation import Expectation, Operation
-from forge.operations.rmsnorm import bytes_moved
 from forge.operations.running_sum import drift_share
 
 if TYPE_CHECKING:
@@ -44,35 +44,23 @@ def oracle(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expecta
     )
 
 
-def _flops(shape: Mapping[str, int]) -> int:
-    return 4 * shape["batch"] * shape["hidden_size"]
-
-
 Norm = Callable[["torch.Tensor", "torch.Tensor", float], "torch.Tensor"]
 
 
-def _of_queries(change: Norm) -> Norm:
-    """Return an operation with a wrong formula in fp32 of the queries, its result in the operands' dtype."""
-    return lambda qkv, weight, eps: change(qkv[:, : weight.shape[0]].float(), weight.float(), eps).to(qkv.dtype)
+def _of_queries(norm: Norm) -> Norm:
+    """Return an RMSNorm of the queries alone."""
+    return lambda qkv, weight, eps: norm(qkv[:, : weight.shape[0]], weight, eps)
 
 
 def _elsewhere(taken: Callable[[torch.Tensor, int], torch.Tensor]) -> Norm:
-    """Return the right formula in fp32 of other elements of the projection."""
-
-    def operation(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-        h = taken(qkv, weight.shape[0]).float()
-        return (h * _scale(h, eps) * weight.float()).to(qkv.dtype)
-
-    return operation
+    """Return the right formula for other elements of the projection."""
+    return lambda qkv, weight, eps: rmsnorm.rmsnorm(taken(qkv, weight.shape[0]), weight, eps)
 
 
 def _mean_of_all(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     h = qkv.float()
-    return (h[:, : weight.shape[0]] * _scale(h, eps) * weight.float()).to(qkv.dtype)
-
-
-def _scale(h: torch.Tensor, eps: float, axis: int = -1) -> torch.Tensor:
-    return h.square().mean(axis, keepdim=True).add(eps).rsqrt()
+    scale = h.square().mean(-1, keepdim=True).add(eps).rsqrt()
+    return (h[:, : weight.shape[0]] * scale * weight.float()).to(qkv.dtype)
 
 
 MUTANTS = {
@@ -83,33 +71,9 @@ MUTANTS = {
     ),
     "every third element": _elsewhere(lambda qkv, _: qkv[:, ::3]),
     "the mean of the whole row": _mean_of_all,
-    "eps dropped": _of_queries(lambda h, w, _: h * _scale(h, 0.0).nan_to_num(posinf=0.0) * w),
-    "eps outside the root": _of_queries(lambda h, w, eps: h / (h.square().mean(-1, keepdim=True).sqrt() + eps) * w),
-    "eps fixed at 1e-5": _of_queries(lambda h, w, _: h * _scale(h, 1e-5) * w),
-    "wrong axis": _of_queries(lambda h, w, eps: h * _scale(h, eps, axis=0) * w),
-    "weight ignored": _of_queries(lambda h, _, eps: h * _scale(h, eps)),
-    "weight plus one": _of_queries(lambda h, w, eps: h * _scale(h, eps) * (w + 1)),
-    "sum for mean": _of_queries(lambda h, w, eps: h * h.square().sum(-1, keepdim=True).add(eps).rsqrt() * w),
-    "mean subtracted": _of_queries(
-        lambda h, w, eps: (h - h.mean(-1, keepdim=True)) * _scale(h - h.mean(-1, keepdim=True), eps) * w
-    ),
-    "last column not summed": _of_queries(
-        lambda h, w, eps: h * (h[..., :-1].square().sum(-1, keepdim=True) / h.shape[-1]).add(eps).rsqrt() * w
-    ),
-    "one row's scale for all": _of_queries(lambda h, w, eps: h * _scale(h[:1], eps) * w),
+    **{name: _of_queries(mutant) for name, mutant in rmsnorm.MUTANTS.items()},
 }
-
-
-def _in_lanes(h: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
-    """Add squares in eight lanes, then across the lanes."""
-    lanes = [h[..., lane::8].square().sum(-1, keepdim=True) for lane in range(8)]
-    return h * (sum(lanes[1:], lanes[0]) / h.shape[-1] + eps).rsqrt() * w
-
-
-def _from_the_end(h: torch.Tensor, w: torch.Tensor, eps: float) -> torch.Tensor:
-    """Add squares one after the other, from the last to the first."""
-    total = h.square().flip(-1).cumsum(-1)[..., -1:]
-    return h * (total / h.shape[-1] + eps).rsqrt() * w
+VARIANTS = {name: _of_queries(variant) for name, variant in rmsnorm.VARIANTS.items()}
 
 
 def vendor(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
@@ -117,12 +81,6 @@ def vendor(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     import torch
 
     return torch.nn.functional.rms_norm(qkv[:, : weight.shape[0]], (weight.shape[0],), weight, eps)
-
-
-VARIANTS = {
-    "squares added in lanes": _of_queries(_in_lanes),
-    "squares added from the end": _of_queries(_from_the_end),
-}
 
 
 RMSNORM_STRIDED = Operation(
@@ -146,8 +104,8 @@ RMSNORM_STRIDED = Operation(
         "rounded once (fp32 throughout), or twice (normalised value rounded before it is multiplied by the "
         "weight): two u_out."
     ),
-    bytes_moved=bytes_moved,
-    flops=_flops,
+    bytes_moved=rmsnorm.bytes_moved,
+    flops=rmsnorm.flops,
     workloads=(
         {"batch": 1, "hidden_size": 4096},
         {"batch": 16, "hidden_size": 4096},
