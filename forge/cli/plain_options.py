@@ -9,11 +9,11 @@ command."""
 
 
 def plain_options(
-    arguments: Sequence[str], *, valued: Sequence[str], has_argument: bool = False
+    arguments: Sequence[str], *, valued: Sequence[str], has_argument: bool = False, flags: Sequence[str] = (JSON,)
 ) -> tuple[dict[str, str], str | None] | None:
     """Return the options and the argument; None if anything isn't plain. `valued` are the options with a value.
 
-    `--json` has itself as its value.
+    An option of `flags` has itself as its value.
     """
     given: dict[str, str] = {}
     argument: str | None = None
@@ -23,7 +23,7 @@ def plain_options(
         if has_argument and argument is None and not option.startswith("-") and not equals:
             argument = option
             continue
-        if option == JSON and not equals:
+        if option in flags and not equals:
             value = option
         elif option not in valued:
             return None
@@ -31,7 +31,7 @@ def plain_options(
             if not rest:
                 return None
             value = rest.pop(0)
-        is_plain = value and (option in (JSON, SORT) or not value.startswith("-")) and value.isprintable()
+        is_plain = value and (option in (*flags, SORT) or not value.startswith("-")) and value.isprintable()
         if option in given or not is_plain:
             return None
         given[option] = value

@@ -7,13 +7,14 @@ mistakes, are left to the whole command, which says what is wrong.
 from collections.abc import Sequence
 from pathlib import Path
 
+from forge.cli.plain_options import HOME, JSON, plain_options
+
 NEEDED = ("--op", "--gpu", "--dtype", "--shape")
 """Options that every question has."""
-VALUES = (*NEEDED, "--home", "--since", "--language")
+VALUES = (*NEEDED, HOME, "--since", "--language")
 """Options with a value that a plain question may have."""
 MOST_DIGITS = 18
 """Number of digits of a size, at most: int() refuses 5000, and no size has 18."""
-JSON = "--json"
 FLAGS = (JSON, "--nearest", "--deprecated", "--replicated", "--resident")
 """Options without a value that a plain question may have."""
 REFUSED = 1
@@ -26,9 +27,10 @@ PROCESSOR, PROCESSOR_ARCH = "cpu", "host"
 
 def quick_lookup(arguments: Sequence[str]) -> bool:
     """Print the answer to the arguments of a plain lookup; return False if the whole command must answer."""
-    asked = _parsed(arguments)
-    if asked is None:
+    parsed = plain_options(arguments, valued=VALUES, flags=FLAGS)
+    if parsed is None or not {*NEEDED} <= parsed[0].keys():
         return False
+    asked, _ = parsed
     from forge.errors import ForgeError
 
     try:
@@ -53,26 +55,6 @@ def quick_lookup(arguments: Sequence[str]) -> bool:
     return True
 
 
-def _parsed(arguments: Sequence[str]) -> dict[str, str] | None:
-    """Return each option with its value, if all are plain and none is given twice."""
-    asked: dict[str, str] = {}
-    rest = list(arguments)
-    while rest:
-        option, given, value = rest.pop(0).partition("=")
-        if option in FLAGS and not given:
-            value = option
-        elif option not in VALUES:
-            return None
-        elif not given:
-            if not rest:
-                return None
-            value = rest.pop(0)
-        if option in asked or not value or value.startswith("-") != (option in FLAGS):
-            return None
-        asked[option] = value
-    return asked if {*NEEDED} <= asked.keys() else None
-
-
 def _sizes(shape: str) -> dict[str, int] | None:
     """Return the sizes of `batch=16,hidden_size=4096`; None for any other form."""
     sizes: dict[str, int] = {}
@@ -94,7 +76,7 @@ def _answered(asked: dict[str, str]) -> dict[str, object] | None:
     sizes = _sizes(asked["--shape"])
     if sizes is None:
         return None
-    home = find_home(Path(asked["--home"]) if "--home" in asked else None)
+    home = find_home(Path(asked[HOME]) if HOME in asked else None)
     registry, gpu = Registry.open(home / REGISTRY_FOLDER), asked["--gpu"]
     arch = PROCESSOR_ARCH if gpu == PROCESSOR else registry.gpus.get(gpu)
     if arch is None or registry.health().stale:

@@ -31,9 +31,9 @@ from forge.pipeline.promotion_rule import (
     check_timing,
     clock_is_accepted,
     fastest,
-    speedup_over,
     wanted_clock,
 )
+from forge.projections.kernel import speedup_of
 from forge.sandbox.isolation import at_least
 
 
@@ -63,13 +63,13 @@ class PromotionEvidence:
     @property
     def speedup(self) -> Speedup:
         """The speedup over the baseline that had to be beaten."""
-        return speedup_over(self.benchmark.event.workloads[0], self.benchmark.event.baseline_used)
+        return speedup_of(self.benchmark.event.workloads[0], self.benchmark.event.baseline_used)
 
     @property
     def confirmed(self) -> Speedup:
         """The same speedup by the confirmation, if there is one, without selection bias."""
         first = self.benchmark.event.workloads[0]
-        return speedup_over(first.confirmation or first, self.benchmark.event.baseline_used)
+        return speedup_of(first.confirmation or first, self.benchmark.event.baseline_used)
 
 
 class RuleResult(NamedTuple):
@@ -289,7 +289,7 @@ def _resident(case: PromotionEvidence) -> RuleResult:
     if timing.residency is None or timing.residency.timing is None:
         return RuleResult((timing.residency and timing.residency.why_not) or "not measured", threshold, met)
     first = timing.residency.timing
-    found = speedup_over(first.confirmation or first, fastest(case.task, first.speedups))
+    found = speedup_of(first.confirmation or first, fastest(case.task, first.speedups))
     ends = f"{found.interval.low:.3f} to {found.interval.high:.3f}x"
     return RuleResult(f"{found.interval.ratio:.3f}x, {ends} over {found.baseline}", threshold, met)
 

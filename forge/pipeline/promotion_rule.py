@@ -12,6 +12,7 @@ from forge.domain.task import Task
 from forge.domain.verdict import Reason, ReasonCode
 from forge.events import ShapeTimed
 from forge.lab.timing.statistics import within_band
+from forge.projections.kernel import speedup_of
 
 Measured = WorkloadTiming | Confirmation | ResidentTiming
 
@@ -131,11 +132,6 @@ def check_resident(timing: WorkloadTiming, terms: PromotionTerms) -> Iterator[Re
     yield from check_timing(resident.confirmation, own)
 
 
-def speedup_over(measured: Measured, baseline: BaselineKind) -> Speedup:
-    """Return the speedup over a baseline that was measured."""
-    return next(one for one in measured.speedups if one.baseline == baseline)
-
-
 def control_band(policy: Policy, method: TimingAuthority) -> float:
     """Return the largest distance of the control from 1."""
     return policy.control_half_width if method == "host_slope" else policy.replay_control_half_width
@@ -178,7 +174,7 @@ def _floor(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
 
 
 def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
-    speedup = speedup_over(measured, terms.baseline)
+    speedup = speedup_of(measured, terms.baseline)
     found, least = speedup.interval, terms.minimum_speedup
     observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {speedup.baseline}"
     against = (

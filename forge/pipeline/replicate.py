@@ -19,9 +19,10 @@ from forge.lab.timing.slope import OUT_OF_ROOM
 from forge.pipeline import outcome as phase
 from forge.pipeline.job import RecordedCandidate
 from forge.pipeline.promotion_rule import Measured as Timed
-from forge.pipeline.promotion_rule import PromotionTerms, baseline_used, control_band, decide, fastest, speedup_over
+from forge.pipeline.promotion_rule import PromotionTerms, baseline_used, control_band, decide, fastest
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured, workload_timing
+from forge.projections.kernel import speedup_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +68,7 @@ def _unresolved(case: ReplicatedKernel, timing: WorkloadTiming, used: BaselineKi
     if resident is not None and "resident" in case.evidence.policy.regimes:
         measured.append((resident, fastest(case.evidence.task, resident.speedups)))
     for one, kind in measured:
-        found, band = speedup_over(one, kind).interval, control_band(case.evidence.policy, one.candidate.method)
+        found, band = speedup_of(one, kind).interval, control_band(case.evidence.policy, one.candidate.method)
         wide = math.log(found.high / found.low) / 2 > band
         if wide and found.low < terms.minimum_speedup <= found.high:
             ends = f"{found.low:.2f} to {found.high:.2f}x over {kind}"
@@ -109,9 +110,9 @@ def _compared(
     return ReplicatedSpeedup(
         regime=regime,
         baseline=kind,
-        first=speedup_over(first, kind).interval,
+        first=speedup_of(first, kind).interval,
         first_pairs=first.process_pairs,
-        second=speedup_over(second, kind).interval,
+        second=speedup_of(second, kind).interval,
         second_pairs=second.process_pairs,
         session_spread=spread,
         replications=known,

@@ -11,7 +11,7 @@ from forge.lookup.machine import answer_lines, cpu_features, cpu_field, cuda_ver
 from forge.platforms.cuda import gpu_facts
 
 
-def capture_environment(*, forge_version: str, forge_commit: str | None, device: Device | None = None) -> Environment:
+def capture_environment(*, forge_version: str, forge_commit: str | None, device: Device | None) -> Environment:
     """Describe this machine now, with the chosen GPU if there is one."""
     gpu = gpu_facts(device.uuid) if device else None
     return Environment(

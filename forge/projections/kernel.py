@@ -54,7 +54,7 @@ def fastest(timing: ResidentTiming) -> BaselineKind:
     return min(timing.speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
 
 
-def speedup_of(measured: ResidentTiming | Confirmation, baseline: BaselineKind) -> Speedup:
+def speedup_of(measured: WorkloadTiming | ResidentTiming | Confirmation, baseline: BaselineKind) -> Speedup:
     """Return the speedup over a baseline that was measured."""
     return next(one for one in measured.speedups if one.baseline == baseline)
 

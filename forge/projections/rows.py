@@ -82,7 +82,7 @@ def candidate_row(line: Line, task: Row | None) -> Row:
 
 
 def benchmark_rows(
-    line: Line, task: Row | None, environment: Row | None, *, further: Sequence[Document] = ()
+    line: Line, task: Row | None, environment: Row | None, *, further: Sequence[Document]
 ) -> list[Row]:
     """Return one row per workload and baseline; a benchmark that measured nothing has one without figures.
 

@@ -54,7 +54,7 @@ class Checked:
     root: str
 
 
-def check_proof(untrusted: bytes, artifact: bytes, key: VerifierKey, *, kernel_id: str | None = None) -> Checked:
+def check_proof(untrusted: bytes, artifact: bytes, key: VerifierKey, *, kernel_id: str | None) -> Checked:
     """Check a proof about `artifact`; raise ProofRefused if it doesn't hold, UsageError if it isn't a proof."""
     proof = parse_proof(untrusted)
     checkpoint = _trusted_checkpoint(proof, key)

@@ -88,7 +88,7 @@ SERVING: dict[Backend, Serving] = {
 
 @cache
 def backends_for(
-    platform: PlatformName, quantization: Quantization, *, several_gpus: bool, among: tuple[Backend, ...] = BACKENDS
+    platform: PlatformName, quantization: Quantization, *, several_gpus: bool, among: tuple[Backend, ...]
 ) -> tuple[Backend, ...]:
     """Return the backends that run it, in the order of `among`."""
     return tuple(

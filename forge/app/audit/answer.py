@@ -54,7 +54,7 @@ class Answer:
 
 
 def columns_and_rows(
-    connection: sqlite3.Connection, sql: str, values: Mapping[str, Cell] | Sequence[Cell] = ()
+    connection: sqlite3.Connection, sql: str, values: Mapping[str, Cell] | Sequence[Cell]
 ) -> tuple[tuple[str, ...], tuple[tuple[Cell, ...], ...]]:
     """Return a query's columns and rows."""
     cursor = connection.execute(sql, values)

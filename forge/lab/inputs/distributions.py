@@ -55,7 +55,8 @@ def _uniform(values: torch.Tensor, _: DType, __: int, generator: torch.Generator
     return values.uniform_(-1, 1, generator=generator)
 
 
-def _random_below(below: int, generator: torch.Generator) -> int:
+def random_below(below: int, generator: torch.Generator) -> int:
+    """Return a random number from 0 to `below` - 1; 0 if there is none."""
     import torch
 
     return int(torch.randint(max(1, below), (1,), generator=generator))
@@ -65,7 +66,7 @@ def _pattern_of_rows(values: torch.Tensor, patterns: int, generator: torch.Gener
     """Return the number of each row's pattern, out of `patterns`."""
     import torch
 
-    return (torch.arange(values.shape[0]) + _random_below(patterns, generator)) % patterns
+    return (torch.arange(values.shape[0]) + random_below(patterns, generator)) % patterns
 
 
 def _per_row(numbers: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
@@ -101,7 +102,7 @@ def _outlier_channel(values: torch.Tensor, _: DType, __: int, generator: torch.G
     width = values.shape[-1]
     if not width:
         return values
-    one, start = (_random_below(width - size + 1, generator) for size in (1, OUTLIER_RUN))
+    one, start = (random_below(width - size + 1, generator) for size in (1, OUTLIER_RUN))
     chosen = ((one, one + 1), (0, 1), (width - 1, width), (start, start + OUTLIER_RUN), (0, OUTLIER_RUN))
     outlying = torch.zeros(len(chosen), width, dtype=torch.bool)
     for pattern, (first, end) in enumerate(chosen):
@@ -157,7 +158,7 @@ def _ordered(values: torch.Tensor, _: DType, __: int, generator: torch.Generator
     import torch
 
     rising = values.sort(-1).values
-    lanes = values.shape[-1] // LANE_LENGTHS[_random_below(len(LANE_LENGTHS), generator)]
+    lanes = values.shape[-1] // LANE_LENGTHS[random_below(len(LANE_LENGTHS), generator)]
     orders = torch.stack((rising, rising.flip(-1), _by_lanes(rising, 2 ** max(0, lanes.bit_length() - 1))))
     return orders[_pattern_of_rows(values, len(orders), generator), torch.arange(len(values))]
 
@@ -239,7 +240,7 @@ def _ties(values: torch.Tensor, _: DType, __: int, generator: torch.Generator) -
     """Return whole numbers: from -2 to 2 and larger ones, row by row in turn."""
     import torch
 
-    powers = 1 + _random_below(MOST_TIED_POWER, generator)
+    powers = 1 + random_below(MOST_TIED_POWER, generator)
     small = _per_row(_pattern_of_rows(values, 2, generator) == 0, values)
     return torch.where(small, values.round().clamp(-2, 2), (values * 2.0**powers).round())
 

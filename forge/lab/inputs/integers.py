@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.tensors import AnyByte, AsKind, Between, Chance, Counts, Indices, Parts, Slots, TensorSpec, Whole
+from forge.lab.inputs.distributions import random_below
 
 if TYPE_CHECKING:
     import torch
@@ -49,10 +50,10 @@ def draw_numbers(
         case Counts(axis=axis):
             return _counts(sizes, shape[axis], generator)
         case Parts(axis=axis):
-            pattern = _PARTS[0 if usual else _random_below(len(_PARTS), generator)]
+            pattern = _PARTS[0 if usual else random_below(len(_PARTS), generator)]
             return pattern(count, shape[axis], generator).view(sizes)
         case Slots(axis=axis):
-            pattern = _SLOTS[0 if usual else _random_below(len(_SLOTS), generator)]
+            pattern = _SLOTS[0 if usual else random_below(len(_SLOTS), generator)]
             return pattern(count, shape[axis], generator).view(sizes)
         case AsKind():
             raise ValueError(f"{spec.name} follows the kind of workload")
@@ -86,12 +87,6 @@ def _counts(sizes: tuple[int, ...], size: int, generator: torch.Generator) -> to
     return torch.where(torch.rand(sizes, generator=generator) < 0.5, small, wide)
 
 
-def _random_below(below: int, generator: torch.Generator) -> int:
-    import torch
-
-    return int(torch.randint(max(1, below), (1,), generator=generator))
-
-
 Pattern = Callable[[int, int, "torch.Generator"], "torch.Tensor"]
 """Function of a number of entries, a total or a size, and a generator; it returns the entries."""
 
@@ -105,7 +100,7 @@ def _all_parts(count: int, total: int, generator: torch.Generator) -> torch.Tens
 
 
 def _less_than_all(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
-    less = _random_below(total, generator)
+    less = random_below(total, generator)
     return _shared_out(count, less, min(count, less), generator)
 
 
@@ -155,8 +150,8 @@ def _runs_up(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
     import torch
 
     taken = min(count, size)
-    first = _random_below(size - taken + 1, generator)
-    runs = torch.arange(first, first + taken).roll(_random_below(taken, generator))
+    first = random_below(size - taken + 1, generator)
+    runs = torch.arange(first, first + taken).roll(random_below(taken, generator))
     return torch.cat([runs, torch.full((count - taken,), -1)])
 
 

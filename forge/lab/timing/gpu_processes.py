@@ -86,7 +86,7 @@ def open_device_guests(
     job: Job,
     captured: Captured,
     promoted: Captured | None,
-    contenders: Sequence[PresentContender] = (),
+    contenders: Sequence[PresentContender],
     *,
     progress: Progress,
 ) -> Iterator[Iterator[DeviceGuests]]:

@@ -64,7 +64,7 @@ Seen = tuple[FindingKind, Token, Token]
 """Finding of one place: its kind, and its first and last token."""
 
 
-def scan(text: str, *, cuda: bool = False) -> Iterator[Seen]:
+def scan(text: str, *, cuda: bool) -> Iterator[Seen]:
     """Yield every relevant place in one C++ text; in CUDA text, device code may be assembly."""
     found = list(tokens(text))
     parts = device_parts(found)
