@@ -68,7 +68,8 @@ def map_pages(arena: mmap.mmap, layout: run.Layout) -> None:
 
 
 def look_around(layout: run.Layout) -> surroundings.Surroundings:
-    """Read what the next chain of calls must leave unchanged, and leave memory unfilled for it."""
+    """Read what the next chain must leave unchanged; leave memory unfilled for it, and keep what is freed."""
+    memory.keep_freed()
     _KEPT.clear()
     memory.fill_with(0)
     return surroundings.look(tensor for one in layout.inputs for tensor in one)
@@ -76,5 +77,6 @@ def look_around(layout: run.Layout) -> surroundings.Surroundings:
 
 def status_after(before: surroundings.Surroundings, layout: run.Layout) -> int:
     """Return the status of the calls since the look, `DONE` if they changed nothing; let go of their outputs."""
+    memory.keep_freed()  # a call may have set it otherwise
     _KEPT.clear()
     return before.status_after(tensor for one in layout.inputs for tensor in one)

@@ -1,4 +1,4 @@
-"""Runs beside hostile code. Fills C's memory, recognises exceptions for lack of memory, and gives memory back.
+"""Runs beside hostile code. Sets how C takes memory, recognises exceptions for lack of it, and gives memory back.
 
 Sources: torch's c10/core/impl/alloc_cpu.cpp ("can't allocate memory", "not enough memory") and its CUDA allocator
 ("out of memory", before which it asks NVML; a sandbox has no NVML). Linux's words for errno 12 are "Cannot allocate
@@ -10,6 +10,12 @@ import ctypes
 _MALLOPT = getattr(ctypes.CDLL(None), "mallopt", None)
 _M_PERTURB = -6
 """Parameter of glibc's `mallopt` (malloc.h) for the byte with which new and freed memory is filled."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
+"""Parameters for the size in bytes from which on free memory goes back to the system, and for that from which on an
+allocation gets a mapping of its own."""
+_MOST_BYTES = (2**25, 2**31 - 1)
+"""Largest sizes that these parameters take, in bytes: the first one by older versions of glibc, the second one by all
+others."""
 _OUT_OF_MEMORY_WORDS = (
     "not enough memory",
     "out of memory",
@@ -31,6 +37,19 @@ def fill_with(byte: int) -> None:
     """
     if _MALLOPT is not None:
         _MALLOPT(_M_PERTURB, byte)
+
+
+def keep_freed() -> None:
+    """Let C's allocator keep what is freed from now on, so that outputs are put where earlier ones were.
+
+    It otherwise gives the outputs of a chain back, and the next chain takes a page fault for each of their pages: as
+    much time as a short kernel's work. A candidate could change that in its own process, for itself alone.
+    """
+    if _MALLOPT is None:
+        return
+    for size_bytes in _MOST_BYTES:
+        _MALLOPT(_M_TRIM_THRESHOLD, size_bytes)
+        _MALLOPT(_M_MMAP_THRESHOLD, size_bytes)
 
 
 def ran_out(error: BaseException) -> bool:

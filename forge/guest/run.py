@@ -5,6 +5,7 @@ are. The outputs are copied into the arena before the reply, so that the host's 
 bytes.
 """
 
+import ctypes
 import functools
 import gc
 import mmap
@@ -31,6 +32,8 @@ THREAD_WAIT_S = 0.1
 """Seconds between two tries. Chosen; a shorter one asks the kernel more often."""
 _ARENAS: list[range] = []
 """Address ranges of the shared memory, in bytes."""
+_FAR: list[ctypes.Array[ctypes.c_ubyte]] = []
+"""The shared memory once more, far from the first mapping; empty where that isn't possible."""
 
 
 @dataclass(frozen=True)
@@ -73,10 +76,12 @@ Calls = Callable[[Function, Layout, channel.Go, surroundings.Surroundings], None
 
 
 def open_arena(size_bytes: int) -> mmap.mmap:
-    """Map the shared memory of the host."""
+    """Map the shared memory of the host, here and far from here."""
     arena = mmap.mmap(wire.ARENA, size_bytes, mmap.MAP_SHARED, mmap.PROT_READ | mmap.PROT_WRITE)
     start = torch.frombuffer(arena, dtype=torch.uint8).data_ptr()
-    _ARENAS.append(range(start, start + size_bytes))
+    far = guard.map_far(wire.ARENA, start, size_bytes)
+    _FAR.extend([] if far is None else [far])
+    _ARENAS.extend(range(at, at + size_bytes) for at in (start, *map(ctypes.addressof, _FAR)))
     return arena
 
 
@@ -84,7 +89,8 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
     """Make the tensors that a layout command describes; its offsets are in bytes."""
     sets: list[dict[str, list[dict[str, object]]]] = body["sets"]  # type: ignore[assignment]  # host's JSON
     guard.close_pages(arena, len(arena), body["closed"])  # type: ignore[arg-type]  # host's JSON
-    operands = _operands_in_random_order(arena, sets, device)
+    far = frozenset(body["far"] if _FAR else ())  # type: ignore[call-overload]  # host's JSON
+    operands = _operands_in_random_order(arena, sets, device, far)
     destinations = tuple(tuple(_operand(arena, t, "cpu").tensor for t in one["outputs"]) for one in sets)
     return Layout(
         inputs=tuple(tuple(operand.tensor for operand in one) for one in operands),
@@ -104,27 +110,30 @@ def lay_out(arena: mmap.mmap, body: dict[str, object], device: str) -> Layout:
 
 
 def _operands_in_random_order(
-    arena: mmap.mmap, sets: list[dict[str, list[dict[str, object]]]], device: str
+    arena: mmap.mmap, sets: list[dict[str, list[dict[str, object]]]], device: str, far: frozenset[int]
 ) -> tuple[tuple[Operand, ...], ...]:
     """Make each set's inputs in random order.
 
     On a device one set's addresses then tell nothing about another's.
     """
     order = random.sample(range(len(sets)), len(sets))
-    made = {index: _operands(arena, sets[index]["inputs"], device) for index in order}
+    made = {index: _operands(arena, sets[index]["inputs"], device, far) for index in order}
     return tuple(made[index] for index in range(len(sets)))
 
 
-def _operands(arena: mmap.mmap, described: list[dict[str, object]], device: str) -> tuple[Operand, ...]:
+def _operands(
+    arena: mmap.mmap, described: list[dict[str, object]], device: str, far: frozenset[int]
+) -> tuple[Operand, ...]:
     """Make the operands of a set. Two that lie in one place are one tensor."""
     made: list[Operand] = []
     for place, one in enumerate(described):
         before = described.index(one)
-        made.append(made[before] if before < place and one["span"] else _operand(arena, one, device))
+        there = _FAR[0] if place in far else arena
+        made.append(made[before] if before < place and one["span"] else _operand(there, one, device))
     return tuple(made)
 
 
-def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Operand:
+def _operand(arena: mmap.mmap | ctypes.Array[ctypes.c_ubyte], described: dict[str, object], device: str) -> Operand:
     dtype = getattr(torch, str(described["dtype"]))
     sizes: list[int] = described["sizes"]  # type: ignore[assignment]  # host's JSON
     strides: list[int] = described["strides"]  # type: ignore[assignment]  # host's JSON
@@ -132,7 +141,7 @@ def _operand(arena: mmap.mmap, described: dict[str, object], device: str) -> Ope
     if span == 0:
         empty = torch.empty(sizes, dtype=dtype, device=device)
         return Operand(empty, empty, empty)
-    source = torch.frombuffer(arena, dtype=dtype, count=skipped + span, offset=offset)
+    source = torch.frombuffer(arena, dtype=dtype, count=skipped + span + int(str(described["behind"])), offset=offset)
     storage = source if device == "cpu" else torch.empty_like(source, device=device)
     return Operand(storage.as_strided(sizes, strides, skipped), storage, source)
 
@@ -230,6 +239,7 @@ def _run_once(function: Function, layout: Layout, command: channel.Go, before: s
         if layout.return_inputs:
             return_inputs(layout.operands[index])
         if command.retain:
+            returned, outputs = None, _views(outputs)
             retained.append((destinations, outputs))
         else:
             copy_out(destinations, outputs)
@@ -242,6 +252,14 @@ def _run_once(function: Function, layout: Layout, command: channel.Go, before: s
     if command.retain:
         _RETAINED.keep([output for _, kept in retained for output in kept])
     channel.reply(command.call_id, status, completed=command.count, outputs=forms(outputs))
+
+
+def _views(outputs: tuple[object, ...]) -> tuple[object, ...]:
+    """Return other tensors of the same memory, as a caller often keeps them alone.
+
+    A kernel that takes an output's memory for free once its tensor object is gone then shows.
+    """
+    return tuple(one.detach() if isinstance(one, torch.Tensor) else one for one in outputs)
 
 
 def _inputs_of(layout: Layout, command: channel.Go) -> list[torch.Tensor]:
@@ -354,7 +372,9 @@ def form_status(outputs: tuple[object, ...], destinations: tuple[torch.Tensor, .
         # asked after each of tens of thousands of calls: naming a device takes as long as all other looks together
         if not output.is_cpu if on_cpu else output.device.type != layout.device:
             return wire.WRONG_DEVICE
-        if output.numel() and _in_a_destination(output.data_ptr(), layout):
+        if output.numel() and not (address := output.data_ptr()):  # torch's zeros without memory can't be written to
+            return wire.WRONG_TYPE
+        if output.numel() and _in_a_destination(address, layout):
             return wire.IN_A_DESTINATION
     return wire.DONE
 

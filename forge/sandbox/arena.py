@@ -34,6 +34,10 @@ Begins = Literal["at_page", "elements_in", "ends_at_page"]
 """Start of an operand: at a page's first byte, some elements later, or so that it ends at a page's last byte."""
 
 
+How = Literal["one_place", "one_after_the_other", "row_by_row"]
+"""The ways in which two operands lie in one piece of memory."""
+
+
 @dataclass(frozen=True)
 class Slot:
     """One tensor's place in the arena."""
@@ -46,6 +50,10 @@ class Slot:
     """Strides in elements."""
     storage_offset: int = 0
     """Number of elements between the storage's first element and the tensor's."""
+    behind: int = 0
+    """Number of elements that the storage has behind the tensor's last one."""
+    shares_rows: bool = False
+    """Whether another operand lies between its rows."""
 
     @cached_property
     def span_elements(self) -> int:
@@ -70,6 +78,7 @@ class Slot:
             "offset": self.offset - self.storage_offset * ITEMSIZE_BYTES[self.dtype],
             "storage_offset": self.storage_offset,
             "span": self.span_elements,
+            "behind": self.behind,
             "sizes": list(self.sizes),
             "strides": list(self.strides),
             "dtype": TORCH_NAMES[self.dtype],
@@ -110,10 +119,46 @@ class Form:
             case "at_page":
                 return slot
             case "elements_in":
-                skipped_bytes = self.elements_in * ITEMSIZE_BYTES[self.dtype]
-                return replace(slot, offset=page + skipped_bytes, storage_offset=self.elements_in)
+                each = ITEMSIZE_BYTES[self.dtype]
+                return replace(
+                    slot,
+                    offset=page + self.elements_in * each,
+                    storage_offset=self.elements_in,
+                    behind=RED_ZONE_BYTES // each,
+                )
             case "ends_at_page":
                 return replace(slot, offset=page + _aligned(slot.size_bytes) - slot.size_bytes)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Two inputs of one form in one piece of memory, by their positions."""
+
+    first: int
+    second: int
+    how: How
+    """Whether both are one tensor, the second begins where the first ends, or their rows lie side by side."""
+
+    def around(self, form: Form) -> Form:
+        """Return the form that holds both."""
+        match self.how:
+            case "one_place":
+                return form
+            case "one_after_the_other":
+                return Form((2 * form.sizes[0], *form.sizes[1:]), form.dtype)
+            case "row_by_row":
+                return Form((*form.sizes[:-1], 2 * form.sizes[-1]), form.dtype)
+
+    def slots(self, whole: Slot, form: Form) -> tuple[Slot, Slot]:
+        """Return both slots in that of the form around them."""
+        if self.how == "one_place":
+            return whole, whole
+        by_row = self.how == "row_by_row"
+        first = replace(whole, sizes=form.sizes, shares_rows=by_row)
+        apart = form.sizes[-1] if by_row else first.span_elements
+        offset = whole.offset + apart * ITEMSIZE_BYTES[form.dtype]
+        second = replace(first, offset=offset, storage_offset=whole.storage_offset + apart)
+        return replace(first, behind=apart), second
 
 
 @dataclass(frozen=True)
@@ -176,25 +221,26 @@ class Arena:
         inputs: tuple[Form, ...],
         outputs: tuple[Form, ...],
         *,
-        one_place: tuple[int, int] | None = None,
+        together: Together | None = None,
     ) -> tuple[SlotSet, ...]:
         """Place `count` sets of operands between red zones; forget the previous layout.
 
-        The second input of `one_place` lies where the first one lies; its own place stays empty.
+        The second input of `together` lies in or beside the first one; its own place stays empty.
         """
         self._red_zones = []
         cursor = self._red_zone(0, RED_ZONE_BYTES)
         sets = []
         for _ in range(count):
             placed = []
-            for form in (*inputs, *outputs):
-                slot, end = form.at(cursor), cursor + form.span_bytes
+            for place, form in enumerate((*inputs, *outputs)):
+                used = together.around(form) if together is not None and place == together.first else form
+                slot, end = used.at(cursor), cursor + used.span_bytes
                 placed.append(slot)
                 self._red_zone(cursor, slot.offset)
                 cursor = self._red_zone(slot.offset + slot.size_bytes, end)
-            if one_place is not None:
-                first, second = one_place
-                placed[second] = placed[first]
+            if together is not None:
+                first, second = together.first, together.second
+                placed[first], placed[second] = together.slots(placed[first], inputs[first])
             sets.append(SlotSet(tuple(placed[: len(inputs)]), tuple(placed[len(inputs) :])))
         self._end = cursor
         self._clear_behind_layout()
@@ -238,8 +284,10 @@ class Arena:
         return True
 
     def write(self, slot: Slot, tensor: "torch.Tensor") -> None:
-        """Copy an input into its slot; elements between its rows become NaN."""
-        if slot.size_bytes:
+        """Copy an input into its slot; elements between its rows become NaN if they aren't another operand's."""
+        if slot.shares_rows:
+            self._view(slot).copy_(tensor)
+        elif slot.size_bytes:
             self.bytes_of(slot).copy_(_as_bytes(slot, tensor))
 
     def poison(self, slot: Slot) -> None:
@@ -253,6 +301,10 @@ class Arena:
 
     def holds(self, slot: Slot, tensor: "torch.Tensor") -> bool:
         """Return whether a slot still has exactly the tensor's bytes."""
+        import torch
+
+        if slot.shares_rows:
+            return same_bytes(*(one.contiguous().view(-1).view(torch.uint8) for one in (self._view(slot), tensor)))
         return slot.size_bytes == 0 or same_bytes(self.bytes_of(slot), _as_bytes(slot, tensor))
 
     def bytes_of(self, slot: Slot) -> "torch.Tensor":

@@ -166,13 +166,15 @@ class Session:
         return_inputs: bool = False,
         still: AbstractSet[int] = frozenset(),
         weights: AbstractSet[int] = frozenset(),
+        far: AbstractSet[int] = frozenset(),
         apart: bool = False,
     ) -> None:
         """Say where the operands lie, and which pages the guest's harness protects until the next layout.
 
-        `still` and `weights` are positions of inputs: those that aren't rotated, and those that a module would keep.
-        With `apart`, the outputs of one call may not share memory. The guest is told with the next command, whose
-        answer says if it has no room. The candidate isn't called then, so that is no exception that it raised.
+        `still`, `weights` and `far` are positions of inputs: those that aren't rotated, those that a module would
+        keep, and those that the guest maps more than 2^32 bytes from the others. With `apart`, the outputs of one
+        call may not share memory. The guest is told with the next command, whose answer says if it has no room. The
+        candidate isn't called then, so that is no exception that it raised.
         """
         described = [
             {"inputs": [s.describe() for s in one.inputs], "outputs": [s.describe() for s in one.outputs]}
@@ -180,7 +182,7 @@ class Session:
         ]
         pages = [[one.start, one.end, one.access] for one in closed]
         settings = {"scalars": scalars, "closed": pages, "return_inputs": return_inputs, "apart": apart}
-        body = {"sets": described, "still": sorted(still), "weights": sorted(weights), **settings}
+        body = {"sets": described, "still": sorted(still), "weights": sorted(weights), "far": sorted(far), **settings}
         self._untold = wire.pack_command(wire.SETUP, json.dumps(body).encode())
 
     def room(self) -> Returned | Refused:

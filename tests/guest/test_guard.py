@@ -1,5 +1,6 @@
-"""Closed pages end a process that touches them, and open again with the next layout."""
+"""Closed pages end a process that touches them until the next layout; the far mapping has the same bytes."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -38,3 +39,22 @@ def test_what_touches_a_closed_page_ends(touch: str, ends: bool) -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT, touch], check=False, capture_output=True, timeout=60)
     faults = (-signal.SIGSEGV, -signal.SIGBUS)
     assert (done.returncode in faults) if ends else (done.returncode == 0), done.stderr
+
+
+FAR = """
+import ctypes, mmap, os
+from forge.guest.guard import map_far
+memory = os.memfd_create("memory")
+os.ftruncate(memory, 2 * mmap.PAGESIZE)
+near = mmap.mmap(memory, 2 * mmap.PAGESIZE)
+start = ctypes.addressof(ctypes.c_char.from_buffer(near))
+far = map_far(memory, start, len(near))
+far[5] = 7
+print(near[5], start - ctypes.addressof(far) - len(near) >= 2**32)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "memfd_create"), reason="the arena is a file here")
+def test_the_far_mapping_has_the_same_bytes_beyond_what_32_bits_count() -> None:
+    done = subprocess.run([sys.executable, "-c", FAR], check=True, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["7", "True"]

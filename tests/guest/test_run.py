@@ -5,6 +5,7 @@ import itertools
 import os
 import random
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import torch
 from forge.domain.tensors import ElementType
 from forge.guest import channel, run, wire, word_sum
 from forge.guest.retained_outputs import RELEASES_KEPT, RetainedOutputs
-from forge.sandbox.arena import Arena, Form
+from forge.sandbox.arena import Arena, Form, Together
 
 
 @pytest.fixture
@@ -37,7 +38,7 @@ def lay_out(sets: int = 2) -> tuple[Arena, run.Layout]:
     for number, one in enumerate(placed):
         arena.write(one.inputs[0], torch.full((3, 4), float(number + 1)))
         arena.poison(one.outputs[0])
-    told = {"scalars": 1, "closed": [], "return_inputs": False, "still": [], "weights": [0], "apart": True}
+    told = {"scalars": 1, "closed": [], "return_inputs": False, "still": [], "weights": [0], "far": [], "apart": True}
     return arena, run.lay_out(mapped, {"sets": described, **told}, "cpu")
 
 
@@ -53,6 +54,7 @@ WRONG: dict[str, tuple[Callable[[torch.Tensor, float], object], int]] = {
     "a number": (lambda _, __: 1.0, wire.WRONG_TYPE),
     "too many": (lambda x, _: (x.clone(), x.clone()), wire.WRONG_TYPE),
     "nothing at all": (lambda _, __: (), wire.WRONG_TYPE),
+    "zeros without memory": (lambda x, _: torch._efficientzerotensor(x.shape), wire.WRONG_TYPE),
     "a parameter": (lambda x, _: torch.nn.Parameter(x.clone()), wire.WRONG_TYPE),
     "another shape": (lambda x, _: x.clone()[:1], wire.WRONG_FORM),
     "another rank": (lambda x, _: x.clone()[None], wire.WRONG_FORM),
@@ -91,6 +93,22 @@ def test_a_buffer_used_twice_shows_only_when_outputs_are_retained(replies: Calla
         assert (answer.status, answer.completed) == (status, completed)
 
 
+def test_memory_that_is_taken_back_with_the_tensor_object_shows_where_outputs_are_retained(
+    replies: Callable[[], wire.Record],
+) -> None:
+    made: list[tuple[weakref.ref[torch.Tensor], torch.UntypedStorage]] = []
+
+    def kernel(x: torch.Tensor, _: float) -> torch.Tensor:
+        storage = next((one for tensor, one in made if tensor() is None), x.clone().untyped_storage())
+        y = torch.empty(0).set_(storage, 0, (3, 4), (4, 1)).copy_(x)
+        made.append((weakref.ref(y), storage))
+        return y
+
+    _, layout = lay_out(3)
+    run.run(kernel, layout, go(count=3, retain=True))
+    assert replies().status == wire.ALIASES_AN_OUTPUT
+
+
 def test_one_tensor_for_two_outputs_is_refused_unless_the_reference_may_do_so(
     replies: Callable[[], wire.Record],
 ) -> None:
@@ -107,10 +125,10 @@ def test_one_tensor_for_two_outputs_is_refused_unless_the_reference_may_do_so(
 
 def test_two_inputs_in_one_place_are_one_tensor(replies: Callable[[], wire.Record]) -> None:
     arena, form = Arena(1 << 18), Form((3, 4), "fp32")
-    (placed,) = arena.lay_out(1, (form, form), (form,), one_place=(0, 1))
+    (placed,) = arena.lay_out(1, (form, form), (form,), together=Together(0, 1, "one_place"))
     arena.write(placed.inputs[1], torch.full((3, 4), 3.0))
     described = {"inputs": [one.describe() for one in placed.inputs], "outputs": [placed.outputs[0].describe()]}
-    told = {"scalars": 0, "closed": [], "return_inputs": False, "still": [], "weights": [], "apart": True}
+    told = {"scalars": 0, "closed": [], "return_inputs": False, "still": [], "weights": [], "far": [], "apart": True}
     mapped = run.mmap.mmap(arena.descriptor, arena.size_bytes)
     layout = run.lay_out(mapped, {"sets": [described], **told}, "cpu")
     run.run(lambda x, other: x + other if x is other else x * 0, layout, go())

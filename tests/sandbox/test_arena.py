@@ -19,7 +19,9 @@ from forge.sandbox.arena import (
     RED_ZONE_BYTES,
     Arena,
     Form,
+    How,
     SlotSet,
+    Together,
     closed_after,
     closed_before,
     closed_to_writing,
@@ -251,3 +253,41 @@ def test_a_byte_behind_the_last_operand_shows_wherever_it_is(arena: Arena) -> No
             assert not arena.red_zones_intact()
             guest[position] = 0
     assert arena.red_zones_intact()
+
+
+HALVES: dict[How, tuple[int, int]] = {"one_after_the_other": (5, 15), "row_by_row": (10, 5)}
+"""Elements from row to row, and from the first half to the second one, of halves [3, 5]."""
+
+
+@pytest.mark.parametrize("how", HALVES)
+@pytest.mark.parametrize("order", [(0, 2), (2, 0)])
+def test_halves_of_one_tensor_hold_their_own_values(how: How, order: tuple[int, int]) -> None:
+    arena, form = Arena(1 << 18), Form((3, 5), "fp32")
+    (one,) = arena.lay_out(1, (form, Form((4,), "fp32"), form), (form,), together=Together(*order, how))
+    first, second = (one.inputs[place] for place in order)
+    row, apart = HALVES[how]
+    assert (first.strides, second.strides) == ((row, 1), (row, 1))
+    assert second.offset - first.offset == 4 * apart == 4 * second.storage_offset
+    assert first.describe()["offset"] == second.describe()["offset"]
+    values = [torch.randn(3, 5) for _ in range(2)]
+    for slot, tensor in zip((first, second), values, strict=True):
+        arena.write(slot, tensor)
+    assert all(torch.equal(arena.read(slot), tensor) for slot, tensor in zip((first, second), values, strict=True))
+    assert arena.red_zones_intact()
+    for changed in (first, second):
+        arena.write(changed, torch.zeros(3, 5))
+        held = [arena.holds(slot, tensor) for slot, tensor in zip((first, second), values, strict=True)]
+        assert held == [slot is not changed for slot in (first, second)]
+        arena.write(changed, values[0 if changed is first else 1])
+
+
+def test_a_storage_may_reach_beyond_its_tensor() -> None:
+    """Its elements behind the tensor lie in the red zone, so a write to them shows."""
+    arena = Arena(1 << 18)
+    (one,) = arena.lay_out(1, (Form((3, 5), "fp32", begins="elements_in", elements_in=2),), ())
+    (slot,) = one.inputs
+    assert slot.behind > 0
+    behind = slot.offset + slot.size_bytes + 4 * slot.behind - 1
+    with guests_view(arena) as guest:
+        guest[behind] ^= 1
+    assert not arena.red_zones_intact()

@@ -57,8 +57,7 @@ class LoadedKernel:
         self.policy, self.runner, self.claimed = asked.policy, asked.runner, asked.claimed
         self.inside = asked.inside or Inside(asked.operation, asked.shape)
         self.entry = guest.entry
-        self._fills_memory = guest.fills_memory
-        self.unfilled_share = UNFILLED_SHARE
+        self._fills_memory, self.unfilled_share = guest.fills_memory, UNFILLED_SHARE
         self.calls = 0
         self.seeds: list[int] = []
         """Seeds of all cases so far."""
@@ -156,7 +155,7 @@ class LoadedKernel:
         if wanted == self._laid_out:
             return None
         forms = self.forms(shape, placement, answers=answers)
-        self._sets = self._arena.lay_out(count, *forms, one_place=placement.one_place(self.operation))
+        self._sets = self._arena.lay_out(count, *forms, together=placement.together(self.operation))
         self._session.lay_out(
             self._sets,
             scalars=len(self.operation.scalars),
@@ -164,6 +163,7 @@ class LoadedKernel:
             return_inputs=placement.return_inputs or bool(self.operation.updates),
             still=self.operation.still,
             weights=self.operation.weights,
+            far=placement.far_positions(self.operation),
             apart=self.definition.outputs_apart,
         )
         self._laid_out = wanted

@@ -9,8 +9,10 @@ from forge.operations.operation import Operation
 from forge.sandbox.arena import (
     Closed,
     Form,
+    How,
     Slot,
     SlotSet,
+    Together,
     closed_after,
     closed_before,
     closed_to_writing,
@@ -35,6 +37,11 @@ class Placement:
     """Name of the one input that has the layout while the others are contiguous; None if all have it."""
     one_tensor: tuple[str, str] | None = None
     """Names of two inputs that are one tensor, in order; their contents must be the same. None: all are apart."""
+    halves: tuple[str, str] | None = None
+    """Names of two inputs of one form that are halves of one tensor, in order: of its rows in the layout
+    `strided_rows`, otherwise one after the other. None: no two are."""
+    far: frozenset[str] = frozenset()
+    """Names of inputs that lie more than 2^32 bytes from the others, on a CPU."""
     return_inputs: bool = False
     """Whether a device's copies of the inputs come back to be compared."""
 
@@ -43,7 +50,7 @@ class Placement:
         sizes, element = spec.sizes(shape), spec.element_type(dtype)
         if self.pages == "closed_after":
             return Form(sizes, element, begins="ends_at_page")
-        if self.only not in (None, spec.name):
+        if self.only not in (None, spec.name) or (self.halves is not None and spec.name in self.halves):
             return Form(sizes, element)
         if self.layout == "offset":
             return Form(sizes, element, begins="elements_in", elements_in=self.elements_in)
@@ -68,12 +75,18 @@ class Placement:
             case _:
                 assert_never(self.layout)
 
-    def one_place(self, operation: Operation) -> tuple[int, int] | None:
-        """Return the positions of two inputs that are one tensor, in order."""
-        if self.one_tensor is None:
+    def together(self, operation: Operation) -> Together | None:
+        """Return which two inputs lie in one piece of memory, and how."""
+        two = self.one_tensor or self.halves
+        if two is None:
             return None
         names = [spec.name for spec in operation.inputs]
-        return names.index(self.one_tensor[0]), names.index(self.one_tensor[1])
+        halves: How = "row_by_row" if self.layout == "strided_rows" else "one_after_the_other"
+        return Together(names.index(two[0]), names.index(two[1]), "one_place" if self.one_tensor else halves)
+
+    def far_positions(self, operation: Operation) -> frozenset[int]:
+        """Return the positions of the inputs that lie far from the others."""
+        return frozenset(place for place, spec in enumerate(operation.inputs) if spec.name in self.far)
 
     def closed(self, operation: Operation, sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
         """Return the pages that a guest's harness closes. Pages of updated inputs stay open to writing."""

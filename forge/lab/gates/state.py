@@ -1,17 +1,21 @@
 """Is the same question answered in the same way, whatever was asked in between?
 
 Between the two calls come other shapes, other kinds of values, NaN, other scalars and a call without rows. Last, the
-question is asked as a serving program asks it. The call is under `torch.inference_mode()`, with another default type
-than fp32 and with a module's parameters as weights. On a CPU it comes from another thread.
+question is asked as a serving program asks it, and so are some at other shapes. The call is under
+`torch.inference_mode()`, with another default type than fp32 and with a module's parameters as weights. On a CPU it
+comes from another thread.
 """
 
 import dataclasses
+import itertools
+from collections.abc import Mapping
 
 from forge.domain.input_kind import InputKind
 from forge.domain.tensors import DType
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import other_paths
 from forge.lab.gates.difference import correct_answer, largest_difference
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size
@@ -24,6 +28,8 @@ MOST_HELD_OUT = 2
 """Number of held-out shapes that come between the two calls, at most. Chosen; each costs a call."""
 OTHER_TYPE: DType = "bf16"
 """Default type of torch for the last call."""
+ODD_WIDTHS = (65, 257)
+"""Range from which odd widths are drawn at random, beyond a usual block."""
 THRESHOLD = "the same answer before and after, within what rounding explains"
 
 
@@ -49,9 +55,10 @@ def examine(kernel: LoadedKernel) -> Finding:
         furthest = max(furthest, largest_difference(kernel, first, again))
     if not furthest <= 1:
         return _differs_after_calls(furthest)
-    served = as_served(kernel, question)
-    if served is not None:
-        return served
+    for asked in itertools.chain([question], map(kernel.case, _served_shapes(kernel))):
+        served = as_served(kernel, asked)
+        if served is not None:
+            return served
     return Passed(
         observed=f"{furthest:.3g} x what rounding explains, after {len(others) + 2} other calls", threshold=THRESHOLD
     )
@@ -62,7 +69,7 @@ def _others(kernel: LoadedKernel) -> list[Case]:
     fresh = kernel.case(kernel.shape)
     other_shapes = kernel.shapes(
         {**kernel.shape, rows: 1, reduced: odd_size(kernel.rng, 1, 9)},
-        {**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd_size(kernel.rng, 65, 257)},
+        {**kernel.shape, rows: 2 * kernel.shape[rows], reduced: odd_size(kernel.rng, *ODD_WIDTHS)},
     )
     defined = are_defined(kernel.operation, keeps_fp8_nan=kernel.runner.keeps_fp8_nan)
     special = (*OTHER_KINDS, "special_rows") if defined else OTHER_KINDS
@@ -71,6 +78,13 @@ def _others(kernel: LoadedKernel) -> list[Case]:
         *(kernel.case(shape) for shape in (*other_shapes, *kernel.held_out[:MOST_HELD_OUT])),
         dataclasses.replace(fresh, scalars=tuple(1 + value for value in fresh.scalars)),
     ]
+
+
+def _served_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes at which a kernel may go another way when it is served, too: a short odd row and larger ones."""
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    odd = kernel.shapes({**kernel.shape, rows: 3, reduced: odd_size(kernel.rng, *ODD_WIDTHS)})
+    return [*(shape for shape in odd if shape != kernel.shape), *other_paths.shapes(kernel)]
 
 
 def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:
