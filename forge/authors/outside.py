@@ -22,7 +22,7 @@ MOST_USELESS = 6
 """Number of exchanges in a row without a candidate that can be judged, after which the session ends. Chosen; each
 more costs the time of an agent that doesn't get on."""
 MOST_FAILED = 2
-"""Number of exchanges in a row that failed, after which the session ends: a program that hangs does so again."""
+"""Number of failed exchanges in a row after which the session ends: a program that hangs does so again."""
 
 
 class OutsideOptions(Value):

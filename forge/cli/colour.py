@@ -21,7 +21,7 @@ class Painter:
         self.coloured = coloured
 
     def heading(self, text: str) -> str:
-        """Return a title or the name of a column."""
+        """Return a title, or the name of a column, in bold."""
         return self._painted(text, BOLD)
 
     def verdict(self, text: str) -> str:
@@ -30,7 +30,7 @@ class Painter:
         return text if colour is None else self._painted(text, colour)
 
     def of_column(self, name: str) -> Callable[[str], str]:
-        """Return what paints the cells of a column."""
+        """Return the function that paints the cells of a column."""
         return self.verdict if name in COLOURED else str
 
     def _painted(self, text: str, colour: str) -> str:

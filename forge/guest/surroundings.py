@@ -25,7 +25,7 @@ _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
 """Numbers that show the rounding mode and the treatment of subnormal numbers. One plus the second rounds up to the
 next number; one plus the third rounds down to one."""
 _MT19937_BYTES = 4 * (624 + 1)
-"""Size in bytes of the generator's numbers and of its position among them."""
+"""Size in bytes of the state of torch's generator on the processor: 624 words, and the position of the next one."""
 _A_DRAW = 4
 """Offset of a GPU's generator after one draw; every offset is a multiple of it."""
 _TRAPPED = getattr(ctypes.CDLL(None), "fegetexcept", None)

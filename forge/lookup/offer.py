@@ -151,7 +151,9 @@ def _check(untrusted: "Document", slot: "Slot") -> None:
     if not is_plain(kernel_id, KERNEL_NAME):
         raise ValueError(f"bad kernel_id {kernel_id!r}: expected lower-case letters, digits and _")
     if (untrusted["op"], untrusted["gpu"], untrusted["dtype"]) != slot:
-        raise ValueError(f"kernel {kernel_id!r} stands in the slot {slot!r}, which isn't its own")
+        raise ValueError(
+            f"kernel {kernel_id!r} stands in the slot {slot!r}, which isn't its own: expected its op, gpu and dtype"
+        )
     for name in TEXTS:
         if not is_text(untrusted[name]):
             raise ValueError(f"kernel {kernel_id!r} has {name} {untrusted[name]!r}: expected text")

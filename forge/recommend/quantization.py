@@ -17,8 +17,8 @@ Backend = Literal["vllm", "sglang", "tensorrt-llm", "llama.cpp"]
 QUANTIZATIONS: tuple[Quantization, ...] = get_args(Quantization)
 BACKENDS: tuple[Backend, ...] = get_args(Backend)
 USUAL: tuple[Quantization, ...] = ("bf16", "fp8", "int8", "int4")
-"""Quantizations that are tried if the caller names none. fp16 repeats bf16, for processors and kernels
-that need it."""
+"""Quantizations that are tried if the caller names none. fp16 is left out: it takes as much memory and time as bf16,
+and only some processors and kernels need it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,7 +20,7 @@ MACHINE = 190
 _EXECUTABLE = 2
 """Type of an ELF file that can be executed (ET_EXEC of elf(5))."""
 _ABIS = {(0x33, 7), (0x41, 8)}
-"""Pairs of EI_OSABI and EI_ABIVERSION: before and after about CUDA 12.8."""
+"""Pairs of EI_OSABI and EI_ABIVERSION that a cubin may have: the first until about CUDA 12.8, then the second."""
 _FUNCTION, _ENTRY = 2, 0x10
 """Symbol type STT_FUNC, and the bit of `st_other` that tells a kernel from a device function."""
 _ISA_CLASS, _SPECIFIC, _SIZED = 0x09, 1, 4

@@ -123,7 +123,9 @@ def _slice(untrusted: bytes, offset: int, size: int) -> bytes:
 
 def _require_within(untrusted: bytes, offset: int, size: int) -> None:
     if offset > len(untrusted) or size > len(untrusted) - offset:
-        raise ValueError(f"an ELF file of {len(untrusted)} bytes refers to {size} bytes at {offset}")
+        raise ValueError(
+            f"an ELF file of {len(untrusted)} bytes refers to {size} bytes at {offset}: expected them inside it"
+        )
 
 
 def _string(strings: bytes, at: int) -> bytes:

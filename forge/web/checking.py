@@ -36,7 +36,7 @@ async def check(desk: Desk) -> None:
         desk.take_report({name: report[name] for name in ("ok", "events", "root", "signed", "problems")})
     except (orjson.JSONDecodeError, KeyError) as error:
         raise EnvironmentUnfit(
-            "the check gave no report: run it at the terminal", hint="forge ledger verify"
+            "the check's process ended without a report: run the check at the terminal", hint="forge ledger verify"
         ) from error
 
 

@@ -19,12 +19,12 @@ PARAMETERS: Document = {
     "size": 10, "state": "promoted", "status": "active", "task": TASK, "task_id": TASK, "text": "cache",
     "type": ["KernelPromoted"], "workload": "chat",
 }  # fmt: skip
-"""Name of a parameter -> a value."""
+"""Name of a parameter -> an example of its value."""
 OTHERWISE: dict[tuple[str, str], object] = {
     ("/api/v1/audits/{name}", "name"): "rejections",
     ("/api/v1/events", "after"): 25,
 }
-"""Address and name of a parameter that means something else there -> a value."""
+"""(Address, parameter) -> an example, where the name means something else than in `PARAMETERS`."""
 PHASES: Document = {"submit": {"verdict": "accepted"}, "verify": None}
 ANSWERS: dict[str, Document] = {
     model.__name__: example

@@ -81,37 +81,20 @@ def _sql(home: Path, text: str) -> None:
         connection.executescript(text)
 
 
-def _edit_a_row(home: Path) -> None:
-    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
-        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute("UPDATE event SET actor = 'cli:eve@lab' WHERE type = 'TaskCreated'")
-        for _, guard in guards:
-            connection.execute(guard)
-        connection.commit()
+def _behind_the_guards(change: str) -> Callable[[Path], None]:
+    """Change the ledger's file as its owner can: the triggers are dropped for it and put back after it."""
 
+    def damage(home: Path) -> None:
+        with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
+            guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+            for name, _ in guards:
+                connection.execute(f"DROP TRIGGER {name}")
+            connection.execute(change)
+            for _, guard in guards:
+                connection.execute(guard)
+            connection.commit()
 
-def _spoil_a_text(home: Path) -> None:
-    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
-        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute("UPDATE event SET payload = CAST(x'7bff7d' AS TEXT) WHERE type = 'TaskCreated'")
-        for _, guard in guards:
-            connection.execute(guard)
-        connection.commit()
-
-
-def _drop_the_last_row(home: Path) -> None:
-    with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
-        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-        for name, _ in guards:
-            connection.execute(f"DROP TRIGGER {name}")
-        connection.execute("DELETE FROM event WHERE seq = 3")
-        for _, guard in guards:
-            connection.execute(guard)
-        connection.commit()
+    return damage
 
 
 def _truncate(home: Path) -> None:
@@ -121,9 +104,11 @@ def _truncate(home: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "a row edited": _edit_a_row,
-    "a text of other bytes": _spoil_a_text,
-    "a row taken out": _drop_the_last_row,
+    "a row edited": _behind_the_guards("UPDATE event SET actor = 'cli:eve@lab' WHERE type = 'TaskCreated'"),
+    "a text of other bytes": _behind_the_guards(
+        "UPDATE event SET payload = CAST(x'7bff7d' AS TEXT) WHERE type = 'TaskCreated'"
+    ),
+    "a row taken out": _behind_the_guards("DELETE FROM event WHERE seq = 3"),
     "a trigger dropped": lambda home: _sql(home, "DROP TRIGGER event_refuses_update"),
     "half of the file": _truncate,
     "not a database": lambda home: (home / "kernel_registry.db").write_bytes(b"not a database" * 1000),

@@ -88,6 +88,14 @@ def host_processes(marker: str) -> list[int]:
     return found
 
 
+def running(pid: int) -> bool:
+    """Whether it is there, and not only waiting to be reaped by a parent that isn't ours to hurry."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 AS_USER = """
 import ctypes, os, sys
 libc = ctypes.CDLL(None, use_errno=True)

@@ -69,14 +69,6 @@ def eventually(condition: Callable[[], bool], timeout_s: float = LONG_S) -> bool
     return True
 
 
-def running(pid: int) -> bool:
-    """Whether it is there, and not only waiting to be reaped by a parent that isn't ours to hurry."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 @WALLS
 def test_torch_can_be_imported_inside() -> None:
     pytest.importorskip("torch")
@@ -230,7 +222,7 @@ time.sleep(600)
         process.kill()
         process.wait()
         assert eventually(lambda: confined.host_processes(marker) == [])
-        assert eventually(lambda: not running(supervisor))
+        assert eventually(lambda: not confined.running(supervisor))
 
 
 @pytest.mark.parametrize("isolation", ["namespaces", "bubblewrap", "none"], indirect=True)

@@ -22,6 +22,7 @@ from forge.errors import RequestRefused, TokenRefused
 from forge.web import guard
 from tests.app.test_tokens import granted
 from tests.cli.asking import HONEST, ask, copied, history, ledger_stands
+from tests.sandbox.confined import running
 from tests.web.serving import Served, problem, served
 
 FILES = {path.name: path.read_text() for path in sorted(HONEST.iterdir()) if path.is_file()}
@@ -180,13 +181,6 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
-def is_alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
 def test_workers_end_with_the_server_even_if_it_is_killed(filled_workspace: Path, tmp_path: Path) -> None:
     home = copied(filled_workspace, tmp_path / "home")
     with served(home, {}, "--work", "1") as server:
@@ -197,9 +191,9 @@ def test_workers_end_with_the_server_even_if_it_is_killed(filled_workspace: Path
         server.process.kill()
         server.process.wait()
         until = time.monotonic() + 60
-        while any(map(is_alive, workers)) and time.monotonic() < until:
+        while any(map(running, workers)) and time.monotonic() < until:
             time.sleep(0.02)
-        assert not any(map(is_alive, workers))
+        assert not any(map(running, workers))
     assert ledger_stands(home)
 
 

@@ -159,7 +159,7 @@ class LedgerGround:
         return self.screener.screen(reserved, step, self.state.opened.event.task_id)
 
     def begins(self, request: int) -> bool:
-        """Return True: this process lives."""
+        """Return True: a running session begins each request itself. Only a replay may find one that never began."""
         del request
         return True
 

@@ -46,7 +46,7 @@ class Placement:
     """Whether a device's copies of the inputs come back to be compared."""
 
     def form(self, operation: Operation, spec: TensorSpec, shape: Mapping[str, int], dtype: DType) -> Form:
-        """Return the form of one input."""
+        """Return the sizes, strides and place of one input in the arena."""
         sizes, element = spec.sizes(shape), spec.element_type(dtype)
         if self.pages == "closed_after":
             return Form(sizes, element, begins="ends_at_page")

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def correct_answer(kernel: LoadedKernel, case: Case) -> Observed | Failed:
-    """Ask one question; return the answer if it is correct, otherwise the refusal."""
+    """Call the kernel on one case and judge its outputs; return them if they are correct, otherwise the refusal."""
     observed = kernel.call([case])
     if isinstance(observed, Failed):
         return observed

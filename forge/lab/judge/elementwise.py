@@ -111,9 +111,10 @@ def _joined(results: Sequence[JudgedOutput], blocks: Sequence[slice], got: torch
 def within_in_some(
     got: torch.Tensor, expectation: Expectation, baseline: torch.Tensor, *, dtype: DType, policy: Policy
 ) -> bool:
-    """Return whether some rows of a large output are within their bounds; True for a small one.
+    """Return whether some rows of a large output are within their bounds; True for a small output.
 
-    False here is a refusal there, at a small share of the cost; True says nothing of the other rows.
+    False means that `judge_floats` would refuse the output too; this costs a small share of its time. True says
+    nothing of the other rows.
     """
     blocks = row_blocks(got)
     if len(blocks) <= SOME_BLOCKS:

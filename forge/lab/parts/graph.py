@@ -17,7 +17,8 @@ Op = Annotated[
 Argument = object
 """A tagged value: `["node", name]`, `["value", literal]`, `["float", hex]`, `["list", [...]]`, `["torch", name]`."""
 STRIDES_FREE = {"aten.view.default": "aten.reshape.default", "aten._unsafe_view.default": "aten.reshape.default"}
-"""Operator -> one that gives the same values whatever the strides of its input are. A part alone may get others."""
+"""Operator -> one that gives the same values for any strides of its input. A part that runs alone may get an
+input with other strides than inside the module."""
 _TORCH = re.compile(r"[a-z0-9_]{1,40}")
 
 

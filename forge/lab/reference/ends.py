@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     import torch
 
 PARTS = (64, 8)
-"""Parts of a range that are clipped after a single number. One of a billion numbers changes less than rounding."""
+"""Divisors of a range of values: where an answer stands with one number clipped, a 64th of the range is clipped, then
+an 8th. In a range of a billion numbers, one changes an answer by less than rounding does."""
 USUAL_DRAWS: tuple[InputKind, ...] = ("normal", "normal")
 """Kinds of the file's own draws that are tried besides one draw of each kind of ends."""
 

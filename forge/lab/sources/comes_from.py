@@ -12,7 +12,8 @@ _NAME = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
 _ASSIGNED = re.compile(
     r"(?<![\w.>])(?P<name>[A-Za-z_]\w*+)\s*+(?:\[[^\]\[]*+\])?+\s*+(?:[-+*/|&^%@]|//|<<|>>)?=(?![=])\s*(?P<value>[^;]*)"
 )
-"""An assignment. No part of it gives back what it took, so a hostile line is read in time that its length allows."""
+"""Pattern of an assignment. Its repetitions are possessive, so that it never backtracks into them: the time for a
+hostile line grows with its length alone."""
 _STORED = re.compile(r"\btl\.(?:store|atomic_\w+)\([^,]{0,300}+,\s*(?P<value>.*)")
 """A store in Triton. Its address has at most 300 characters, so that many calls without a comma take no longer."""
 _RETURNED = re.compile(r"\breturn\s+(?P<value>[^;]*)")

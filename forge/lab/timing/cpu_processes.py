@@ -70,7 +70,7 @@ class GuestSet:
         return self._sides[side][0]
 
     def function(self, side: str) -> int:
-        """Return the side's function within its guest."""
+        """Return the place of a side's function among the functions of its guest, from 0."""
         return self._sides[side][1]
 
     def pairs(self) -> list[tuple[str, LoadedKernel]]:

@@ -149,7 +149,9 @@ class UntrustedBundle:
             if not match:
                 raise self.refused(f"blob {number} begins with {line[:100]!r}, expected blob <sha256> <bytes>")
             if match[1] <= before:
-                raise self.refused(f"blob {match[1].decode()} is out of order, or occurs twice")
+                raise self.refused(
+                    f"blob {match[1].decode()} is out of order, or occurs twice: expected growing digests"
+                )
             before = match[1]
             yield match[1].decode(), self._chunks(match[1].decode(), int(match[2]))
 

@@ -18,12 +18,12 @@ def places_of(step: Screen | Submit | Ask) -> range:
 
 
 def asked_at(step: Screen | Submit | Ask, place: int) -> Screen | Submit | Ask:
-    """Return the step that one of its requests carries out."""
+    """Return the part of a step that the request at `place` carries out: of several prompts one, else the whole."""
     return step.at(place) if isinstance(step, Ask) else step
 
 
 def model_requested(reserved: BudgetReserved, step: Ask) -> ModelRequested:
-    """Return what is recorded before a prompt is sent."""
+    """Return the event that is recorded before a prompt is sent to a model."""
     return ModelRequested(
         session_id=reserved.session_id,
         round=reserved.round,

@@ -186,7 +186,9 @@ class Transcript:
         """Return what ends a request; raise ReplayDiverged where the transcript doesn't go on as a session does."""
         if self._interrupted_at == self.place:
             recorded = self.events[self.place]
-            raise ReplayDiverged(f"event {recorded.seq} ({recorded.event.TYPE}) answers no request that is open")
+            raise ReplayDiverged(
+                f"event {recorded.seq} ({recorded.event.TYPE}) answers no open request: expected an answer to one"
+            )
         self._interrupted_at = self.place
         return Interrupted()
 

@@ -16,12 +16,12 @@ class Experts(Value):
 
     experts: Count
     chosen: Count
-    """Experts that each token is sent to."""
+    """Number of experts that each token is sent to."""
     intermediate: Count
     shared: Annotated[int, Field(ge=0)] = 0
-    """Experts that every token passes through besides."""
+    """Number of further experts that every token passes through."""
     dense_layers: Annotated[int, Field(ge=0)] = 0
-    """Layers at the beginning that have a feed-forward block of `ModelShape.intermediate` instead."""
+    """Number of layers at the beginning that have a feed-forward block of `ModelShape.intermediate` instead."""
     sigmoid_gate: bool = False
     """Whether experts are chosen by sigmoid scores within groups (DeepSeek-V3), not by a softmax."""
 
@@ -35,7 +35,7 @@ class Latent(Value):
     query_rank: Count
     key_value_rank: Count
     plain_dim: Count
-    """Per head, of queries and keys, without position."""
+    """Size of the part of one head's queries and keys that isn't rotated by the position."""
     rotary_dim: Count
     value_dim: Count
 
@@ -58,30 +58,30 @@ class ModelShape(Value):
     intermediate: Count
     vocabulary: Count
     context_tokens: Count
-    """The longest context it was made for."""
+    """Length in tokens of the longest context that the model was made for."""
     tied: bool = False
-    """Whether the embedding is the output layer, too."""
+    """Whether one matrix is both the embedding and the output layer."""
     activation: Activation = "silu"
     gated: bool = True
     """Whether the feed-forward block has a gate: three matrices, not two."""
     norm: Literal["rms", "layer"] = "rms"
     rotary: bool = True
     window: Count | None = None
-    """Tokens that a layer with local attention looks back on."""
+    """Number of tokens that a layer with local attention looks back on. None: no layer has local attention."""
     local_layers: Annotated[int, Field(ge=0)] = 0
     experts: Experts | None = None
     latent: Latent | None = None
     native_bits: Literal[8, 16] = 16
-    """Storage of the published weights."""
+    """Number of bits in which each published weight is stored."""
 
     @cached_property
     def dense_layers(self) -> int:
-        """Layers with a feed-forward block instead of experts."""
+        """Number of layers with a feed-forward block instead of experts."""
         return self.layers if self.experts is None else self.experts.dense_layers
 
     @cached_property
     def attention_parameters(self) -> int:
-        """Weights of one layer's attention."""
+        """Number of weights in one layer's attention."""
         if self.latent is None:
             return self.hidden * self.head_dim * (2 * self.heads + 2 * self.kv_heads)
         one, per_head = self.latent, self.latent.plain_dim + self.latent.rotary_dim
@@ -92,17 +92,17 @@ class ModelShape(Value):
 
     @cached_property
     def dense_parameters(self) -> int:
-        """Weights of one layer's feed-forward block."""
+        """Number of weights in one layer's feed-forward block."""
         return (3 if self.gated else 2) * self.hidden * self.intermediate
 
     @cached_property
     def expert_parameters(self) -> int:
-        """Weights of one expert; 0 where there are none."""
+        """Number of weights in one expert; 0 for a model without experts."""
         return 0 if self.experts is None else 3 * self.hidden * self.experts.intermediate
 
     @cached_property
     def embedding_parameters(self) -> int:
-        """Weights of one embedding, or of one output layer."""
+        """Number of weights in the embedding, which is as large as the output layer."""
         return self.vocabulary * self.hidden
 
     @cached_property
@@ -111,14 +111,14 @@ class ModelShape(Value):
         return self.purpose == "generate"
 
     def block_parameters(self, experts_read: float) -> float:
-        """Return the weights of all layers: `experts_read` of each layer's experts, and all shared ones."""
+        """Return the number of weights in all layers, with `experts_read` and all shared experts of each."""
         if self.experts is None:
             return self._always_read
         return self._always_read + (self.layers - self.dense_layers) * experts_read * self.expert_parameters
 
     @cached_property
     def _always_read(self) -> float:
-        """Weights that every token passes through: all but the experts that it chooses, routers included."""
+        """Number of weights that every token passes through: routers and shared experts, but no chosen experts."""
         total = float(self.layers * self.attention_parameters + self.dense_layers * self.dense_parameters)
         if self.experts is None:
             return total
@@ -127,19 +127,19 @@ class ModelShape(Value):
 
     @cached_property
     def parameters(self) -> float:
-        """All weights; norms and biases, below a thousandth of them, aren't counted."""
+        """Number of all weights. Norms and biases aren't counted: they are less than a thousandth."""
         copies = 1 if self.tied or not self.has_output_layer else 2
         return self.block_parameters(self.experts.experts if self.experts else 0) + copies * self.embedding_parameters
 
     @cached_property
     def kv_values_per_token(self) -> int:
-        """How many numbers one layer keeps in its cache for each token of context: keys and values, or the latent."""
+        """Number of values that one layer caches for each token of context: keys and values, or the latent vector."""
         if self.latent is not None:
             return self.latent.key_value_rank + self.latent.rotary_dim
         return 2 * self.kv_heads * self.head_dim
 
     def attended(self, context_tokens: float) -> float:
-        """Return the tokens that all layers together look at, or keep, for a context of this length."""
+        """Return the number of tokens that all layers together attend to, or cache, for a context of this length."""
         if self.window is None:
             return self.layers * context_tokens
         near = min(context_tokens, self.window)
