@@ -31,7 +31,7 @@ def run_demo(home: Path | None, *, as_json: bool) -> int:
     if as_json:
         emit_json(asdict(told))
     else:
-        _tell(told)
+        tell(told)
     return 0 if went_well(told) else 1
 
 
@@ -78,7 +78,8 @@ def _reporter(phase: str) -> Callable[[str], None]:
     return report
 
 
-def _tell(told: "DemoResult") -> None:
+def tell(told: "DemoResult") -> None:
+    """Print what happened, and what to do next."""
     from rich.console import Console
 
     if sys.stderr.isatty():
@@ -88,13 +89,15 @@ def _tell(told: "DemoResult") -> None:
     _tell_refusal(told, console.print)
     found = told.lookup
     console.print("\n[bold]The lookup[/bold]")
-    console.print(f"  {told.slot}: {found['match']}, {found['kernel_id']}", soft_wrap=True)
+    kernel = found["kernel_id"] or "since nothing was promoted"
+    console.print(f"  {told.slot}: {found['match']}, {kernel}", soft_wrap=True)
     console.print("\n[bold]The evidence[/bold]")
     console.print(f"  ledger     {told.home}/kernel_registry.db", soft_wrap=True)
     console.print(f"  run        {told.home}/forge_runs/{told.honest_run}/", soft_wrap=True)
     console.print(f"  registry   {told.home}/kernel_registry/verified_kernels.json", soft_wrap=True)
     console.print("\n[bold]Next[/bold]")
-    for command in ("ledger verify", f"run show {told.cheat_run}", "ledger log", "kernel list"):
+    again = [f"bench {told.honest_run}"] if _too_noisy(told) else []
+    for command in (*again, "ledger verify", f"run show {told.cheat_run}", "ledger log", "kernel list"):
         console.print(f"  forge {command} --home {told.home}", soft_wrap=True)
 
 
