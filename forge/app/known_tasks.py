@@ -8,7 +8,7 @@ from forge.events import TaskCreated
 STREAM = "task:"
 """Beginning of the name of a task's stream."""
 NEWEST = "last"
-"""Name of the task that was made last. No language's name, with which ids begin, begins so."""
+"""Name for the newest task. It is no task's id, since an id begins with the name of a language."""
 
 
 def find_task(workspace: Workspace, name: str) -> TaskCreated:

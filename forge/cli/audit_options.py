@@ -79,9 +79,10 @@ class AuditOptions:
     def give_tables(
         self, ask: "AskTables", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None
     ) -> "Answer":
-        """Give an answer that needs the tables alone: without loading events where they stand at the head.
+        """Print an answer that needs the tables alone, and return it. `plot` and `draw` make its drawings.
 
-        Elsewhere the workspace is opened whole, and brings its tables up to the ledger.
+        If the tables stand at the ledger's head, no event is loaded. Otherwise the whole workspace is opened, and
+        brings them up to the ledger.
         """
         answer = self._quick_answer(ask)
         if answer is None:

@@ -162,7 +162,7 @@ def _check(untrusted: "Document", slot: "Slot") -> None:
             raise ValueError(f"kernel {kernel_id!r} has {name} {untrusted[name]!r}: expected text or nothing")
     built = untrusted["artifact_sha256"]
     if not all(is_digest(untrusted[name]) for name in DIGESTS) or not (built is None or is_digest(built)):
-        raise ValueError(f"kernel {kernel_id!r} has a digest that is none")
+        raise ValueError(f"kernel {kernel_id!r} has a bad digest: expected 64 hexadecimal digits in each")
     if not untrusted["entry_point"].isidentifier() or untrusted["entry_point"].startswith("__"):
         raise ValueError(
             f"kernel {kernel_id!r} has entry point {untrusted['entry_point']!r}: expected a function's name"

@@ -90,7 +90,7 @@ class Registry:
         `key` is the ledger's verifier key, or a file with it, that the caller got by another way than the registry.
         Each publication must be signed by it, now and at every refresh, and none may be older than the one before.
         Raises WorkspaceNotFound if nothing is published there, and BlobCorrupt if a published file has changed.
-        Raises ProofRefused if the key doesn't vouch for it, and UsageError for a key that is none.
+        Raises ProofRefused if the key doesn't vouch for it, and UsageError for text that isn't a verifier key.
         """
         import os
 
@@ -163,7 +163,7 @@ class Registry:
     ) -> Result:
         """Return the best kernel for a slot under `policy`; the same snapshot and question give the same answer.
 
-        Reads no file. Raises UsageError for a question that is none, BlobCorrupt if what was published for the
+        Reads no file. Raises UsageError for a bad argument, BlobCorrupt if what was published for the
         slot makes no sense.
         """
         current = self._shown.generation

@@ -52,7 +52,7 @@ class ServingProfile(Value):
             ("tpot", self.tpot_ms_p50, self.tpot_ms_p95),
         ):
             if high is not None and (low is None or high < low):
-                raise ValueError(f"{name}_ms_p95 {high!r} lies below the median {low!r}")
+                raise ValueError(f"{name}_ms_p95 {high!r} lies below the median {low!r}: expected at least that")
         if (self.output_tokens > 0) != (self.tpot_ms_p50 is not None):
             raise ValueError("tpot_ms_p50 is expected exactly where output_tokens is more than 0")
         if not (self.measured_by + self.notes).isprintable():

@@ -169,7 +169,10 @@ def _check_launch(step: KernelLaunch, read: dict[str, Cubin], plan: LaunchPlan, 
         raise PlanError(f"{step.cubin} has no kernel {step.name!r}")
     x, y, z = step.block
     if x * y * z > _BLOCK_LIMIT or max(step.grid[1:]) > _GRID_LIMIT:
-        raise PlanError(f"a launch of {step.grid} blocks of {step.block} threads")
+        raise PlanError(
+            f"a launch of {step.grid} blocks of {step.block} threads: expected at most {_BLOCK_LIMIT} threads, and "
+            f"{_GRID_LIMIT} blocks in the second and third axis"
+        )
     for argument in step.arguments:
         for pointer in argument.pointers:
             if pointer.at + 8 > len(argument.content) // 2:

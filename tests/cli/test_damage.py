@@ -12,6 +12,7 @@ import pytest
 from tests.app.prepared import benchmarked_run
 from tests.cli.asking import HONEST, SHAPE, ask, files, history, ledger_stands
 from tests.full_disk import refuse
+from tests.ledger.making import edit_as_owner
 
 TASK = {
     "--op": "fused_add_rmsnorm",
@@ -81,20 +82,8 @@ def _sql(home: Path, text: str) -> None:
         connection.executescript(text)
 
 
-def _behind_the_guards(change: str) -> Callable[[Path], None]:
-    """Change the ledger's file as its owner can: the triggers are dropped for it and put back after it."""
-
-    def damage(home: Path) -> None:
-        with closing(sqlite3.connect(home / "kernel_registry.db")) as connection:
-            guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-            for name, _ in guards:
-                connection.execute(f"DROP TRIGGER {name}")
-            connection.execute(change)
-            for _, guard in guards:
-                connection.execute(guard)
-            connection.commit()
-
-    return damage
+def _edit(sql: str) -> Callable[[Path], None]:
+    return lambda home: edit_as_owner(home / "kernel_registry.db", sql)
 
 
 def _truncate(home: Path) -> None:
@@ -104,11 +93,9 @@ def _truncate(home: Path) -> None:
 
 
 DAMAGES: dict[str, Callable[[Path], object]] = {
-    "a row edited": _behind_the_guards("UPDATE event SET actor = 'cli:eve@lab' WHERE type = 'TaskCreated'"),
-    "a text of other bytes": _behind_the_guards(
-        "UPDATE event SET payload = CAST(x'7bff7d' AS TEXT) WHERE type = 'TaskCreated'"
-    ),
-    "a row taken out": _behind_the_guards("DELETE FROM event WHERE seq = 3"),
+    "a row edited": _edit("UPDATE event SET actor = 'cli:eve@lab' WHERE type = 'TaskCreated'"),
+    "a text of other bytes": _edit("UPDATE event SET payload = CAST(x'7bff7d' AS TEXT) WHERE type = 'TaskCreated'"),
+    "a row taken out": _edit("DELETE FROM event WHERE seq = 3"),
     "a trigger dropped": lambda home: _sql(home, "DROP TRIGGER event_refuses_update"),
     "half of the file": _truncate,
     "not a database": lambda home: (home / "kernel_registry.db").write_bytes(b"not a database" * 1000),

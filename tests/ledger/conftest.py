@@ -1,14 +1,13 @@
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from forge.ledger.store import Ledger
 
-from .making import create, open_ledger
+from .making import create, edit_as_owner, open_ledger
 
 
 @pytest.fixture(scope="session")
@@ -33,17 +32,5 @@ def ledger(path: Path) -> Iterator[Ledger]:
 
 @pytest.fixture
 def tamper(path: Path) -> Callable[[str], None]:
-    """Run SQL on the file as someone who owns it: the triggers are dropped for it and put back after it."""
-
-    def run(sql: str) -> None:
-        with closing(sqlite3.connect(path)) as connection:
-            guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-            for name, _ in guards:
-                connection.execute(f"DROP TRIGGER {name}")
-            connection.execute("PRAGMA ignore_check_constraints = ON")
-            connection.executescript(sql)
-            for _, guard in guards:
-                connection.execute(guard)
-            connection.commit()
-
-    return run
+    """Edit the test's ledger as its owner."""
+    return partial(edit_as_owner, path)

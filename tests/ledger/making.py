@@ -1,7 +1,9 @@
 """Real ledgers to test with: a counted clock and ids, and one realistic event of each type."""
 
 import itertools
+import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -67,3 +69,17 @@ def fill(ledger: Ledger, count: int) -> None:
     """Append `count` small events over three streams."""
     for number in range(count):
         ledger.append([duplicated(number, candidate="abc"[number % 3])], actor="cli:ada@lab", correlation_id="fill")
+
+
+def edit_as_owner(path: Path, sql: str) -> None:
+    """Run SQL on a ledger as one who owns its file: the triggers are dropped for it and put back after it."""
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA synchronous = OFF")
+        guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
+        for name, _ in guards:
+            connection.execute(f"DROP TRIGGER {name}")
+        connection.execute("PRAGMA ignore_check_constraints = ON")
+        connection.executescript(sql)
+        for _, guard in guards:
+            connection.execute(guard)
+        connection.commit()

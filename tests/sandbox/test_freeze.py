@@ -7,7 +7,8 @@ import struct
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,27 @@ time.sleep(600)
 """
 
 
+def confined(program: str, *descriptors: int) -> Confinement:
+    """A program that may take ten minutes."""
+    return Confinement(
+        argv=(sys.executable, "-I", "-S", "-c", program),
+        binds=runtime_binds(),
+        masked=masked_paths(),
+        environment={},
+        descriptors=descriptors,
+        limits=Limits(wall_s=600),
+    )
+
+
+@contextmanager
+def sharing(program: str, folder: Path) -> Iterator[tuple[Confinement, mmap.mmap]]:
+    """A program, and a page that it shares with the test."""
+    with (folder / "shared").open("w+b") as file:
+        os.ftruncate(file.fileno(), 4096)
+        with mmap.mmap(file.fileno(), 4096) as memory:
+            yield confined(program, file.fileno()), memory
+
+
 def counters(memory: mmap.mmap) -> tuple[int, ...]:
     return struct.unpack_from("3Q", memory, 0)
 
@@ -115,47 +137,27 @@ def all_move(memory: mmap.mmap, before: tuple[int, ...]) -> bool:
 
 
 def test_threads_children_and_orphans_stand_still_until_they_are_let_go(walled: Level, tmp_path: Path) -> None:
-    with (tmp_path / "shared").open("w+b") as file:
-        os.ftruncate(file.fileno(), 4096)
-        confinement = Confinement(
-            argv=(sys.executable, "-I", "-S", "-c", COUNTS),
-            binds=runtime_binds(),
-            masked=masked_paths(),
-            environment={},
-            descriptors=(file.fileno(),),
-            limits=Limits(wall_s=600),
-        )
-        with mmap.mmap(file.fileno(), 4096) as memory, start(confinement, isolation=walled) as guest:
-            assert all_move(memory, (0, 0, 0))
-            for _ in range(3):
-                assert guest.freeze()
-                stopped = counters(memory)
-                time.sleep(0.05)
-                assert counters(memory) == stopped
-                guest.thaw()
-                assert all_move(memory, stopped)
+    with sharing(COUNTS, tmp_path) as (confinement, memory), start(confinement, isolation=walled) as guest:
+        assert all_move(memory, (0, 0, 0))
+        for _ in range(3):
+            assert guest.freeze()
+            stopped = counters(memory)
+            time.sleep(0.05)
+            assert counters(memory) == stopped
+            guest.thaw()
+            assert all_move(memory, stopped)
 
 
 def test_a_stopped_guest_is_killed_with_everything_it_started(walled: Level, tmp_path: Path) -> None:
-    with (tmp_path / "shared").open("w+b") as file:
-        os.ftruncate(file.fileno(), 4096)
-        confinement = Confinement(
-            argv=(sys.executable, "-I", "-S", "-c", COUNTS),
-            binds=runtime_binds(),
-            masked=masked_paths(),
-            environment={},
-            descriptors=(file.fileno(),),
-            limits=Limits(wall_s=600),
-        )
-        with mmap.mmap(file.fileno(), 4096) as memory:
-            with start(confinement, isolation=walled) as guest:
-                assert all_move(memory, (0, 0, 0))
-                assert guest.freeze()
-                stopped = counters(memory)
-                guest.kill()
-            time.sleep(0.05)
-            assert counters(memory) == stopped
+    with sharing(COUNTS, tmp_path) as (confinement, memory):
+        with start(confinement, isolation=walled) as guest:
+            assert all_move(memory, (0, 0, 0))
             assert guest.freeze()
+            stopped = counters(memory)
+            guest.kill()
+        time.sleep(0.05)
+        assert counters(memory) == stopped
+        assert guest.freeze()
 
 
 def test_a_thread_that_cant_be_stopped_wins_no_time_for_a_new_process(
@@ -163,36 +165,18 @@ def test_a_thread_that_cant_be_stopped_wins_no_time_for_a_new_process(
 ) -> None:
     """A thread in vfork doesn't stop before its child has ended; another new process could work meanwhile."""
     monkeypatch.setattr(freeze, "_PATIENCE_S", 1.0)
-    with (tmp_path / "shared").open("w+b") as file:
-        os.ftruncate(file.fileno(), 4096)
-        confinement = Confinement(
-            argv=(sys.executable, "-I", "-S", "-c", WAITS_AND_WORKS),
-            binds=runtime_binds(),
-            masked=masked_paths(),
-            environment={},
-            descriptors=(file.fileno(),),
-            limits=Limits(wall_s=600),
-        )
-        with mmap.mmap(file.fileno(), 4096) as memory, start(confinement, isolation=walled) as guest:
-            time.sleep(0.5)
-            assert guest.freeze()
-            guest.thaw()
-            memory[0] = 1
-            assert within(60, lambda: memory[1] == 1)
-            assert not guest.freeze()
-            assert memory[2] == 0, "the new process ended its work after the stop began"
+    with sharing(WAITS_AND_WORKS, tmp_path) as (confinement, memory), start(confinement, isolation=walled) as guest:
+        time.sleep(0.5)
+        assert guest.freeze()
+        guest.thaw()
+        memory[0] = 1
+        assert within(60, lambda: memory[1] == 1)
+        assert not guest.freeze()
+        assert memory[2] == 0, "the new process ended its work after the stop began"
 
 
 def test_processes_that_have_ended_are_held_no_longer(walled: Level) -> None:
-    confinement = Confinement(
-        argv=(sys.executable, "-I", "-S", "-c", BREEDS),
-        binds=runtime_binds(),
-        masked=masked_paths(),
-        environment={},
-        descriptors=(),
-        limits=Limits(wall_s=600),
-    )
-    with start(confinement, isolation=walled) as guest:
+    with start(confined(BREEDS), isolation=walled) as guest:
         before = len(os.listdir("/proc/self/fd"))
         for _ in range(40):
             assert guest.freeze()
@@ -207,17 +191,9 @@ def test_an_honest_crowd_on_a_busy_machine_is_never_said_to_have_moved(
     walled: Level, monkeypatch: pytest.MonkeyPatch, queue_info_s: float
 ) -> None:
     monkeypatch.setattr(freeze, "_QUEUE_INFO_S", queue_info_s)
-    confinement = Confinement(
-        argv=(sys.executable, "-I", "-S", "-c", CROWD),
-        binds=runtime_binds(),
-        masked=masked_paths(),
-        environment={},
-        descriptors=(),
-        limits=Limits(wall_s=600),
-    )
     rivals = [subprocess.Popen([sys.executable, "-I", "-S", "-c", RESTLESS]) for _ in range(4)]
     try:
-        with start(confinement, isolation=walled) as guest:
+        with start(confined(CROWD), isolation=walled) as guest:
             time.sleep(0.2)
             for _ in range(25):
                 assert guest.freeze()

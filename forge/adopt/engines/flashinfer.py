@@ -26,7 +26,7 @@ def solutions(ops: Adopted, hidden_sizes: Iterable[int], *, epsilon: float) -> d
     """Return the map for `flashinfer.trace_apply.enable_apply`, one entry for each adopted norm and hidden size.
 
     Adopt with `fallback=fallbacks()` before enabling it, so that FlashInfer's own functions answer elsewhere. Raise
-    UsageError if no norm is adopted, for a size that is none, or for another epsilon.
+    UsageError if no norm is adopted, for a bad size, or for another epsilon.
     """
     if epsilon != EPSILON:
         raise UsageError(

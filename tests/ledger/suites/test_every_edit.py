@@ -16,6 +16,7 @@ from forge.app.home import LEDGER_FILE
 from forge.app.signing import checkpoint
 from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
+from tests.ledger.making import edit_as_owner
 from tests.ledger.sharing import taken_in
 from tests.ledger.suites.ledgers import fill
 from tests.ledger.suites.sizes import LONG
@@ -51,16 +52,7 @@ def edited(everything: Path, tmp_path: Path) -> Callable[[str], Path]:
 
     def run(sql: str) -> Path:
         path = Path(shutil.copy(everything, tmp_path / "k.db"))
-        with closing(sqlite3.connect(path)) as connection:
-            connection.execute("PRAGMA synchronous = OFF")
-            guards = connection.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'").fetchall()
-            for name, _ in guards:
-                connection.execute(f"DROP TRIGGER {name}")
-            connection.execute("PRAGMA ignore_check_constraints = ON")
-            connection.executescript(sql)
-            for _, guard in guards:
-                connection.execute(guard)
-            connection.commit()
+        edit_as_owner(path, sql)
         return path
 
     return run
