@@ -119,14 +119,14 @@ def decided(workspace: Workspace, item: Item, gpu: str) -> Json:
     with Steps() as steps:
         began_s = time.monotonic()
         steps.begin("submit")
-        phases.submit(workspace, workspace.find_run(run), EXAMPLES / item.folder, author="forge benchmark")
+        phases.submit_candidate(workspace, workspace.find_run(run), EXAMPLES / item.folder, author="forge benchmark")
         steps.begin("verify")
         event = phases.verify_candidate(
             workspace, workspace.find_run(run), progress=lambda step: steps.begin(f"verify: {step}")
         )
         if isinstance(event, CandidateVerified):
             steps.begin("bench")
-            event = phases.bench(
+            event = phases.benchmark_candidate(
                 workspace, workspace.find_run(run), progress=lambda step: steps.begin(f"bench: {step}")
             )
         ended_s = time.monotonic()

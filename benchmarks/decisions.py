@@ -23,7 +23,7 @@ from datetime import datetime
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
-from forge.app.phases import submit
+from forge.app.phases import submit_candidate
 from forge.app.work import request_work
 from forge.app.workspace import Workspace
 from forge.events import RunSealed
@@ -46,7 +46,7 @@ def prepare(home: Path, road: str, number: int, task_id: str) -> None:
         word = "refuse" if road == "refused" else "slow"
         (folder / "kernel.py").write_text(f"{(HONEST / 'kernel.py').read_text()}\n# {word} {number}\n")
         with Workspace.open(home) as workspace:
-            submit(workspace, workspace.find_run("last"), folder, author="a benchmark")
+            submit_candidate(workspace, workspace.find_run("last"), folder, author="a benchmark")
     with Workspace.open(home) as workspace:
         request_work(workspace, workspace.find_run("last"), "promote")
 

@@ -78,11 +78,11 @@ def solved(workspace: Any, told: Json, solution: Path, folder: Path) -> Json:  #
     run, steps, event = told["run"], list[str](), None
     try:
         write_starter(workspace, told["task"], folder, solution=solution)
-        event = phases.submit(workspace, workspace.find_run(run), folder, author="forge benchmark")
+        event = phases.submit_candidate(workspace, workspace.find_run(run), folder, author="forge benchmark")
         if isinstance(event, CandidateSubmitted):
             event = phases.verify_candidate(workspace, workspace.find_run(run), progress=steps.append)
         if isinstance(event, CandidateVerified):
-            event = phases.bench(workspace, workspace.find_run(run), progress=steps.append)
+            event = phases.benchmark_candidate(workspace, workspace.find_run(run), progress=steps.append)
         if isinstance(event, BenchmarkRecorded):
             event = phases.promote_candidate(workspace, workspace.find_run(run))
     except ForgeError as error:

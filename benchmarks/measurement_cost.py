@@ -82,11 +82,11 @@ def _phase(workspace: Workspace, name: str, run: str, folder: Path, steps: list[
         print(f"{steps[-1][1] - steps[0][1]:7.1f} s  {name}: {step}", file=sys.stderr, flush=True)
 
     if name == "submit":
-        return phases.submit(workspace, state, folder, author="forge benchmark")
+        return phases.submit_candidate(workspace, state, folder, author="forge benchmark")
     if name == "verify":
         return phases.verify_candidate(workspace, state, progress=progress)
     if name == "bench":
-        return phases.bench(workspace, state, progress=progress)
+        return phases.benchmark_candidate(workspace, state, progress=progress)
     return phases.promote_candidate(workspace, state)
 
 

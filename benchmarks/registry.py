@@ -198,7 +198,7 @@ def by_value(wanted: list[Item], home: Path) -> list[Item]:
 
 def work(home: Path) -> None:
     """A worker: one JSON line in, one out, until the input ends. Its GPU is the one that it is shown."""
-    from forge.app.phases import bench, promote_candidate, submit, verify_candidate
+    from forge.app.phases import benchmark_candidate, promote_candidate, submit_candidate, verify_candidate
     from forge.app.replication import replicate_kernel
     from forge.app.tasks import create_task
     from forge.app.workspace import Workspace
@@ -224,7 +224,9 @@ def work(home: Path) -> None:
                     run_id = order["run_id"]
                     if run_id is None:
                         run_id = create_task(workspace, request).run_id
-                        submit(workspace, workspace.find_run(run_id), EXAMPLES / item.folder, author="forge")
+                        submit_candidate(
+                            workspace, workspace.find_run(run_id), EXAMPLES / item.folder, author="forge"
+                        )
                     event = verify_candidate(
                         workspace, workspace.find_run(run_id), progress=quiet, again=order["again"]
                     )
@@ -235,7 +237,7 @@ def work(home: Path) -> None:
                     event = None
                 else:
                     run_id = order["run_id"]
-                    event = bench(workspace, workspace.find_run(run_id), progress=quiet)
+                    event = benchmark_candidate(workspace, workspace.find_run(run_id), progress=quiet)
                     if type(event).__name__ == "BenchmarkRecorded":
                         event = promote_candidate(workspace, workspace.find_run(run_id))
                 if event is not None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from forge.app.chosen_device import chosen_device
 from forge.app.phase_answer import phase_answer
-from forge.app.phases import bench, promote_candidate, submit, verify_candidate
+from forge.app.phases import benchmark_candidate, promote_candidate, submit_candidate, verify_candidate
 from forge.app.tasks import create_task, open_run
 from forge.app.workspace import Workspace
 from forge.domain.tensors import parse_dtype, parse_shape
@@ -119,7 +119,7 @@ def demonstrate(workspace: Workspace, story: Story, *, progress: Callable[[str],
     opened = create_task(workspace, request)
     timed, promoted = _honest(workspace, opened.run_id, examples / story.honest, progress)
     cheat = open_run(workspace, opened.task_id).run_id
-    submit(workspace, workspace.find_run(cheat), examples / story.cheat, author="forge demo")
+    submit_candidate(workspace, workspace.find_run(cheat), examples / story.cheat, author="forge demo")
     caught = verify_candidate(workspace, workspace.find_run(cheat), progress=progress("a cheat: verify"))
     state = workspace.find_run(opened.run_id)
     return DemoResult(
@@ -139,13 +139,15 @@ def demonstrate(workspace: Workspace, story: Story, *, progress: Callable[[str],
 def _honest(
     workspace: Workspace, run_id: str, folder: Path, progress: Callable[[str], Progress]
 ) -> tuple[Event, Event | None]:
-    submit(workspace, workspace.find_run(run_id), folder, author="forge demo")
+    submit_candidate(workspace, workspace.find_run(run_id), folder, author="forge demo")
     verified = verify_candidate(workspace, workspace.find_run(run_id), progress=progress("an honest kernel: verify"))
     if not isinstance(verified, CandidateVerified):
         return verified, None
     timed: Event = verified
     for _ in range(ATTEMPTS):
-        timed = bench(workspace, workspace.find_run(run_id), progress=progress("an honest kernel: benchmark"))
+        timed = benchmark_candidate(
+            workspace, workspace.find_run(run_id), progress=progress("an honest kernel: benchmark")
+        )
         if not (isinstance(timed, BenchmarkFailed) and undecided(timed.reason)):
             break
     if not isinstance(timed, BenchmarkRecorded):

@@ -25,8 +25,7 @@ from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDeni
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.lab.packages import require_lab
-from forge.pipeline import benchmark, claims, promote, reused_judgement, verify
-from forge.pipeline import submit as submission
+from forge.pipeline import benchmark, claims, promote, reused_judgement, submit, verify
 from forge.pipeline.benchmark import Errored
 from forge.pipeline.early_stop import Stopped
 from forge.pipeline.further_shapes import conclude_further, measure_shapes
@@ -37,7 +36,7 @@ from forge.pipeline.timings import Measured
 from forge.projections.runs import RunState
 
 
-def submit(
+def submit_candidate(
     workspace: Workspace, run: RunState, folder: Path, *, author: str | None, actor: str | None = None
 ) -> Event:
     """Take a candidate in; return CandidateSubmitted or CandidateRejected.
@@ -51,7 +50,7 @@ def submit(
     if stands is not None:
         return stands
     require_state(run, "prompt_ready", phase="submit")
-    outcome = submission.submit(
+    outcome = submit.submit(
         folder,
         task=task_of(run),
         run_id=run.run_id,
@@ -88,7 +87,7 @@ def verify_candidate(workspace: Workspace, run: RunState, *, progress: Progress,
     return event
 
 
-def bench(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
+def benchmark_candidate(workspace: Workspace, run: RunState, *, progress: Progress) -> Event:
     """Let the lab time the verified candidate; return BenchmarkRecorded, BenchmarkFailed or BenchmarkErrored."""
     recorded = repeated.timing(run)
     if recorded is not None:

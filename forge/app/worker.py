@@ -158,7 +158,7 @@ def _step(workspace: Workspace, run: RunState, progress: Progress) -> None:
         case "candidate_ready":
             phases.verify_candidate(workspace, run, progress=progress)
         case "verified":
-            phases.bench(workspace, run, progress=progress)
+            phases.benchmark_candidate(workspace, run, progress=progress)
         case "benchmarked":
             phases.promote_candidate(workspace, run)
         case _:

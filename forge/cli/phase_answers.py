@@ -55,7 +55,7 @@ def submit_answer(workspace: "Workspace", run: str, directory: Path, author: str
     from forge.app.phase_answer import phase_answer
 
     with _told_if_recorded(workspace, "submit"):
-        event = phases.submit(workspace, workspace.find_run(run), directory, author=author)
+        event = phases.submit_candidate(workspace, workspace.find_run(run), directory, author=author)
     return phase_answer(event, workspace=workspace)
 
 
@@ -96,7 +96,7 @@ def bench_answer(workspace: "Workspace", run: str) -> Answer:
     state = runs.finish_phase(workspace, workspace.find_run(run))
     with _timed_phase(workspace, state, "bench", ()) as (progress, ended):
         with _told_if_recorded(workspace, "bench"):
-            event = phases.bench(workspace, state, progress=progress)
+            event = phases.benchmark_candidate(workspace, state, progress=progress)
         return ended(phase_answer(event, workspace=workspace))
 
 

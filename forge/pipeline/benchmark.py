@@ -58,13 +58,13 @@ def measure(setup: TimingSetup, earlier: Taken | None) -> Measured | Failed | Er
     try:
         progress("the candidate's own bench.py")
         claims = executor.own_claims(job, setup.artifact, progress=progress)
-        take = partial(measured_beside, setup, claims=claims, stops_early=True)
+        take = partial(measure_with_contenders, setup, claims=claims, stops_early=True)
         return beside_contenders(executor.screen(job, progress=progress), earlier, take, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
         return Errored(detail_of(error))
 
 
-def measured_beside(
+def measure_with_contenders(
     setup: TimingSetup,
     screening: ContenderScreening,
     earlier: Taken | None,

@@ -14,7 +14,7 @@ from forge.errors import EnvironmentUnfit
 from forge.events import ShapeTimed
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
-from forge.pipeline.benchmark import Errored, measure, measured_beside, meets_the_rule
+from forge.pipeline.benchmark import Errored, measure, measure_with_contenders, meets_the_rule
 from forge.pipeline.beside_contenders import beside_contenders
 from forge.pipeline.early_stop import Stopped
 from forge.pipeline.job import RecordedCandidate, job_of
@@ -70,7 +70,7 @@ def _measured_at(setup: TimingSetup) -> MeasuredShape:
             reason = Reason(code="INFRASTRUCTURE", message=message[:2000])
             return MeasuredShape(shape, replace(kept, reason=reason))
         incumbent = replace(incumbent, artifact=kept)
-    take = partial(measured_beside, replace(setup, artifact=files, incumbent=incumbent), claims={})
+    take = partial(measure_with_contenders, replace(setup, artifact=files, incumbent=incumbent), claims={})
     screening = setup.executor.screen(job, progress=setup.progress)
     timed = beside_contenders(screening, None, take, progress=setup.progress)
     assert not isinstance(timed, Stopped), "a further shape is measured in full"

@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 
 from forge.app.phase_inputs import evidence_of
-from forge.app.phases import submit
+from forge.app.phases import submit_candidate
 from forge.app.runs import GATE
 from forge.app.site import executor_of
 from forge.app.workspace import Workspace
@@ -46,7 +46,7 @@ def samples(
 
 
 def submitted(workspace: Workspace, run_id: str) -> CandidateSubmitted:
-    event = submit(workspace, workspace.find_run(run_id), HONEST, author="ada")
+    event = submit_candidate(workspace, workspace.find_run(run_id), HONEST, author="ada")
     assert isinstance(event, CandidateSubmitted)
     return event
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from forge.app.phases import submit
+from forge.app.phases import submit_candidate
 from forge.app.runs import GATE
 from forge.app.sessions.judging import WITHHELD, judged_entry
 from forge.app.workspace import Workspace
@@ -32,7 +32,7 @@ def by_an_agent(home: Path) -> RecordedCandidate:
     """The honest candidate, handed in by an agent."""
     with Workspace.open(home) as workspace:
         run = workspace.find_run("last")
-        submit(workspace, run, HONEST, author="agent:search", actor="agent:search")
+        submit_candidate(workspace, run, HONEST, author="agent:search", actor="agent:search")
         return gathered(workspace, run.run_id)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from forge.app import site, worker
-from forge.app.phases import submit
+from forge.app.phases import submit_candidate
 from forge.app.work import request_work
 from forge.app.worker import Worker
 from forge.app.workspace import Workspace
@@ -29,7 +29,7 @@ def requested(home: Path, shapes: str) -> dict[str, str]:
         (folder / "kernel.py").write_text(f"{(HONEST / 'kernel.py').read_text()}\n# slow {number}\n")
         with Workspace.open(home) as workspace:
             run_id = workspace.find_run("last").run_id
-            submit(workspace, workspace.find_run(run_id), folder, author="ada")
+            submit_candidate(workspace, workspace.find_run(run_id), folder, author="ada")
             request_work(workspace, workspace.find_run(run_id), "promote")
         named[run_id] = f"{letter}{number}"
     return named

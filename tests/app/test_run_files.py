@@ -35,7 +35,7 @@ def test_who_submits_second_leaves_no_file_and_is_told_who_was_first(home: Path,
         with pytest.raises(
             IdempotencyConflict, match=r"another submit of run '.*' was first \(event \d+\)"
         ) as refused:
-            phases.submit(workspace, stale, _other(tmp_path / "other"), author="eve")
+            phases.submit_candidate(workspace, stale, _other(tmp_path / "other"), author="eve")
         assert refused.value.hint == f"forge run show {stale.run_id}"
         assert (files(home), workspace.ledger.head.seq) == (before, events)
         folder = workspace.directory(stale.run_id).path / "candidate"

@@ -78,9 +78,9 @@ def recorded(key: str) -> Callable[[], None]:
     return install
 
 
-def before(phase: str) -> Callable[[], None]:
+def before(phase: Callable[..., object]) -> Callable[[], None]:
     """Die when a phase is about to begin."""
-    return lambda: setattr(phases, phase, die)
+    return lambda: setattr(phases, phase.__name__, die)
 
 
 STEPS: dict[str, Callable[[], None]] = {
@@ -88,12 +88,12 @@ STEPS: dict[str, Callable[[], None]] = {
     "while the job is judged": asking("examine", "at work"),
     "when the judgement has come": asking("examine", "answered"),
     "when the judgement is recorded": recorded(r"verify:[^:]+:\d+"),
-    "between judging and timing": before("bench"),
+    "between judging and timing": before(phases.benchmark_candidate),
     "before the measurement is sent": asking("measure", "sent"),
     "while it is measured": asking("measure", "at work"),
     "when the samples have come": asking("measure", "answered"),
     "when the benchmark is recorded": recorded(r"bench:[^:]+:\d+"),
-    "before the promotion": before("promote_candidate"),
+    "before the promotion": before(phases.promote_candidate),
     "when the promotion is recorded": recorded(r"promote:.+"),
     "not at all": lambda: None,
 }

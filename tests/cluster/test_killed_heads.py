@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.phases import submit
+from forge.app.phases import submit_candidate
 from forge.app.work import request_work
 from forge.app.workspace import Workspace
 from tests.cli.asking import HONEST, ask, copied, history, ledger_stands
@@ -45,7 +45,7 @@ def requested(home: Path, watched: Path) -> Path:
     (folder / "kernel.py").write_text(f"{(HONEST / 'kernel.py').read_text()}\n# watched {watched}\n")
     with Workspace.open(home) as workspace:
         run_id = workspace.find_run("last").run_id
-        submit(workspace, workspace.find_run(run_id), folder, author="ada")
+        submit_candidate(workspace, workspace.find_run(run_id), folder, author="ada")
         request_work(workspace, workspace.find_run(run_id), "promote")
     return folder
 

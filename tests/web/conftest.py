@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.phases import submit
+from forge.app.phases import submit_candidate
 from forge.app.workspace import Workspace
 from tests.app.prepared import benchmarked_run, rejected_run, verified
 from tests.app.test_tokens import granted
@@ -49,6 +49,6 @@ def undecided(folder: Path, author: str) -> str:
         candidate = copied(HONEST, Path(made) / "candidate")
         with (candidate / "bench.py").open("a") as file:
             file.write(f"\n# {run_id}\n")
-        submit(workspace, workspace.find_run(run_id), candidate, author=author, actor=author)
+        submit_candidate(workspace, workspace.find_run(run_id), candidate, author=author, actor=author)
         verified(workspace, run_id)
     return run_id

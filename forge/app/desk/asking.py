@@ -99,7 +99,7 @@ def _handed_in(
         for name, text in untrusted_files.items():
             (Path(folder) / name).write_bytes(text.encode(errors="surrogatepass"))
         try:
-            return phases.submit(workspace, run, Path(folder), author=caller.actor)
+            return phases.submit_candidate(workspace, run, Path(folder), author=caller.actor)
         except PhaseOutOfOrder as error:
             raise _used(run_id, key) from error
 

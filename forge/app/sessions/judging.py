@@ -88,7 +88,7 @@ def hand_in(workspace: Workspace, run_id: str, draft: Draft, *, author: str) -> 
         for place, (name, text) in enumerate(draft.files.items()):
             is_plain = PLAIN_NAME.fullmatch(name) and name not in (".", "..")
             (Path(folder) / (name if is_plain else f"file-{place}")).write_bytes(text.encode(errors="replace"))
-        phases.submit(workspace, run, Path(folder), author=author, actor=author)
+        phases.submit_candidate(workspace, run, Path(folder), author=author, actor=author)
 
 
 def _through_phases(workspace: Workspace, run_id: str, progress: Progress, repeats: int) -> int:
@@ -100,7 +100,7 @@ def _through_phases(workspace: Workspace, run_id: str, progress: Progress, repea
             case "verify":
                 phases.verify_candidate(workspace, run, progress=progress)
             case "bench":
-                phases.bench(workspace, run, progress=progress)
+                phases.benchmark_candidate(workspace, run, progress=progress)
             case "promote":
                 phases.promote_candidate(workspace, run)
             case None:
