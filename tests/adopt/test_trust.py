@@ -47,7 +47,7 @@ def test_the_registry_is_followed_without_a_call(tmp_path):
         assert takes(ops) == "source"
         publish(tmp_path, [{**made, "status": "revoked", "status_reason": "gone"}], seq=2)
         waited = threading.Event()
-        for _ in range(2000):
+        for _ in range(12_000):
             if takes(ops) == "fallback":
                 break
             waited.wait(0.005)

@@ -27,10 +27,11 @@ def seen(registry: Registry, op: str = "rmsnorm") -> int:
 
 
 def ask_until(directory, stop, tell, *, anew: bool) -> None:
-    """Ask all the time, and tell what went wrong or how often it was asked."""
-    registry, answers = Registry.open(directory), 0
+    """Ask all the time and once after the end, and tell what went wrong or how often it was asked."""
+    registry, answers, ended = Registry.open(directory), 0, False
     try:
-        while not stop.wait(0.0005):  # leaves the publisher its turn
+        while not ended:
+            ended = stop.wait(0.0005)  # leaves the publisher its turn
             registry = Registry.open(directory) if anew else registry
             registry.refresh()
             for op in ("rmsnorm", "softmax"):

@@ -14,7 +14,6 @@ from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Screened
 from forge.domain.budget import Amounts
 from forge.domain.evidence import Interval
-from forge.domain.session import SessionTerms
 from forge.events import Event, SpeedupEstimated, TrialsScreened
 from forge.events.estimate import AgainstBaseline
 from forge.events.session import (
@@ -22,38 +21,24 @@ from forge.events.session import (
     BudgetSettled,
     RoundClosed,
     SessionClosed,
-    SessionOpened,
     StepAnswered,
     StepProposed,
 )
 from tests.app.prepared import benchmarked
 from tests.cli.asking import copied
+from tests.projections.test_sessions import ID, ONE, OPENED
 from tests.web.conftest import undecided
 
 ADA, OLGA = Caller("author", "ada"), Caller("operator", "olga")
-ID: dict[str, Any] = {"session_id": "s"}
 FIGURE = "3.1415"
 """A speedup that stands nowhere else."""
-ONE = Amounts(candidates=1)
 TYPES = ("StepAnswered", "RoundClosed", "SessionClosed", "SpeedupEstimated")
 
 
 def of_session(run_id: str, task_id: str) -> list[Event]:
     """Events of a session whose only candidate is that of a run."""
     figure = Interval(ratio=float(FIGURE), low=3.0, high=3.25)
-    opened = SessionOpened(
-        **ID,
-        task_id=task_id,
-        author="search",
-        author_sha256="a" * 64,
-        seed=1,
-        transcript_version=1,
-        terms=SessionTerms(),
-        budget=ONE,
-        round_budget=None,
-        prices=(),
-        policy_sha256="b" * 64,
-    )
+    opened = OPENED.model_copy(update={"task_id": task_id})
     asked = {"round": 1, "request": 1}
     reserved = {**asked, "purpose": "candidate", "place": 0, "for_run": run_id, "worst": ONE}
     answered = {**asked, "entry_sha256": "e" * 64, "kernel_id": None, "speedup": figure, "floor_fraction": 0.31415}
