@@ -204,7 +204,11 @@ def _evidence(facts: GuestFacts, registry: Registry) -> dict[str, Evidence]:
         slot = {"op": line["op"], "gpu": line["device"], "dtype": line["dtype"], "shape": line["shape"]}
         answer = registry.lookup(**slot)
         if answer.kernel is None or answer.kernel.kernel_id != line["kernel_id"] or answer.evidence is None:
-            raise UsageError(f"the model's process says that {line['kernel_id']!r:.100} ran, which doesn't answer")
+            raise UsageError(
+                f"the model's process says that {line['kernel_id']!r:.100} ran: expected the kernel that the "
+                f"registry answers for {slot!r:.300}; measure again",
+                hint="forge lookup --help",
+            )
         found[answer.kernel.kernel_id] = answer.evidence
     return found
 

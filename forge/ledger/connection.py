@@ -92,7 +92,9 @@ def resolve_existing(path: Path) -> Path:
     except FileNotFoundError:
         raise WorkspaceNotFound(f"no ledger at {str(path)!r}", hint="forge init") from None
     except (OSError, RuntimeError) as error:
-        raise StorageFailed(f"{path}: can't be reached ({error})") from error
+        raise StorageFailed(
+            f"{path}: can't be reached ({error}): expected folders and a file that this user may read"
+        ) from error
     if not stat.S_ISREG(found.st_mode):
         raise LedgerCorrupt(f"{path}: expected a database file, found something that isn't a regular file")
     if found.st_nlink != 1:

@@ -51,6 +51,8 @@ def _refuse_existing(path: Path) -> None:
 
 def _move_into_place(built: Path, path: Path) -> None:
     if os.path.lexists(f"{built}-wal"):
-        raise StorageFailed(f"{built}: its write-ahead log wasn't merged on closing; nothing was created")
+        raise StorageFailed(
+            f"{built}: its write-ahead log wasn't merged on closing; nothing was created: try again, on a local disk"
+        )
     os.rename(built, path)
     fsync_folder(path.parent)

@@ -280,7 +280,9 @@ def _manifest_bytes(run_dir: Path) -> bytes:
     except FileNotFoundError:
         raise IntegrityError(f"{str(run_dir)!r} has no {MANIFEST}: it was not sealed by Forge") from None
     except OSError as error:
-        raise StorageFailed(f"{run_dir / MANIFEST}: can't be read ({error})") from error
+        raise StorageFailed(
+            f"{run_dir / MANIFEST}: can't be read ({error}): expected a file that this user may read"
+        ) from error
 
 
 def _parse_manifest(run_dir: Path, content: bytes) -> Manifest:

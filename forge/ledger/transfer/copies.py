@@ -43,7 +43,9 @@ def copy_database(source: sqlite3.Connection, target: Path, *, progress: Progres
             source.backup(copy, pages=PAGES_AT_ONCE, progress=told)
             (mode,) = copy.execute("PRAGMA journal_mode = DELETE").fetchone()
             if mode != "delete":
-                raise StorageFailed(f"{target}: its write-ahead log can't be merged; nothing was copied")
+                raise StorageFailed(
+                    f"{target}: its write-ahead log can't be merged; nothing was copied: copy again, to a local disk"
+                )
         fsync_file(target)
 
 

@@ -35,7 +35,8 @@ def read_export(pack: Pack, tool: str, untrusted: bytes) -> tuple[CounterReading
             f"the export isn't one of {tool}: {type(error).__name__}; expected its own format"
         ) from error
     if not found:
-        raise UsageError(f"the export has none of the counters that the pack of {pack.name} knows for {tool}")
+        known = ", ".join(one.id for one in pack.metrics if one.id.startswith(tool)) or f"those of {tool}"
+        raise UsageError(f"the export has no counter that the pack of {pack.name} knows: expected some of {known}")
     return found
 
 
