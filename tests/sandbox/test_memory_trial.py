@@ -14,6 +14,8 @@ from forge.sandbox.memory_trial import try_guest_memory
 
 READS = {"x86_64": (295, 327), "aarch64": (69, 286)}
 """Numbers of preadv and preadv2, with which the host reads memory (asm/unistd_64.h, asm-generic/unistd.h)."""
+UNSHARE = {"x86_64": (272, 165), "aarch64": (97, 40)}
+"""Numbers of unshare and mount, without which no wall can be built."""
 REFUSED = """
 import ctypes, os, struct, sys
 denied = [int(number) for number in sys.argv[1:]]
@@ -43,14 +45,10 @@ def test_the_doctor_says_that_it_can_be_read() -> None:
     assert found["isolation"]["level"] == level  # type: ignore[index]  # a JSON document
 
 
-@pytest.mark.parametrize("as_json", [True, False])
-def test_the_doctor_says_that_reading_was_refused_and_what_to_do(as_json: bool) -> None:
-    confined.require("namespaces")
-    numbers = READS.get(platform.machine())
-    if numbers is None:
-        pytest.skip(f"the numbers of the system calls of {platform.machine()} aren't known")
+def told(calls: tuple[int, ...], *, as_json: bool = True) -> str:
+    """Return what the doctor says of a machine that refuses these system calls to it."""
     asked = subprocess.run(
-        [sys.executable, "-c", REFUSED, *map(str, numbers)],
+        [sys.executable, "-c", REFUSED, *map(str, calls)],
         capture_output=True,
         text=True,
         check=False,
@@ -58,15 +56,32 @@ def test_the_doctor_says_that_reading_was_refused_and_what_to_do(as_json: bool) 
         env={"PATH": "/usr/bin:/bin", "COLUMNS": "400", **({"JSON": "1"} if as_json else {})},
     )
     assert asked.returncode == 0, asked.stderr
+    return asked.stdout
+
+
+def numbers(table: dict[str, tuple[int, ...]]) -> tuple[int, ...]:
+    confined.require("namespaces")
+    found = table.get(platform.machine())
+    if found is None:
+        pytest.skip(f"the numbers of the system calls of {platform.machine()} aren't known")
+    return found
+
+
+def test_the_doctor_says_that_reading_was_refused_and_what_to_do() -> None:
+    found = json.loads(told(numbers(READS)))
     reason = "the host may not read the memory of its guests"
-    if as_json:
-        found = json.loads(asked.stdout)
-        assert found["guest_memory"]["readable"] is False
-        assert reason in found["guest_memory"]["reason"]
-        assert "trace its own child processes" in found["guest_memory"]["next_step"]
-        assert found["isolation"]["level"] == "namespaces"
-        assert found["languages"]["cpp"]["times_here_on"] == []
-    else:
-        (line,) = [line for line in asked.stdout.splitlines() if line.strip().startswith("guest memory")]
-        assert reason in line
-        assert "; next: let this user trace" in line
+    assert found["guest_memory"]["readable"] is False
+    assert reason in found["guest_memory"]["reason"]
+    assert "trace its own child processes" in found["guest_memory"]["next_step"]
+    assert found["isolation"]["level"] == "namespaces"
+    assert found["languages"]["cpp"]["times_here_on"] == []
+    (line,) = [line for line in told(numbers(READS), as_json=False).splitlines() if "guest memory" in line]
+    assert reason in line
+    assert "; next: let this user trace" in line
+
+
+def test_without_isolation_no_memory_is_read() -> None:
+    found = json.loads(told(numbers(UNSHARE)))
+    assert found["isolation"]["level"] == "none"
+    assert found["guest_memory"] == {"readable": None}
+    assert found["languages"]["cpp"]["times_here_on"] == ["cpu"]
