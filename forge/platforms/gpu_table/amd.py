@@ -4,6 +4,8 @@ Compute units, local data share and L2 are from AMD's "GPU specifications" in th
 links are from each data sheet. A sheet's fp32 vector rate is `fp32`; CDNA 4 has no tf32.
 """
 
+from functools import partial
+
 from forge.platforms.processor import Processor, RateType
 
 _CDNA3: dict[RateType, float] = {
@@ -15,12 +17,12 @@ _CDNA3: dict[RateType, float] = {
     "int8": 2614.9,
 }
 
+_instinct = partial(Processor, platform="rocm", market="data_centre")
+
 AMD = (
-    Processor(
+    _instinct(
         slug="mi250x",
         name="AMD Instinct MI250X",
-        platform="rocm",
-        market="data_centre",
         arch="gfx90a",
         source="AMD Instinct MI250X data sheet: two dies in one package",
         peak_bandwidth_gb_s=3276.8,
@@ -33,11 +35,9 @@ AMD = (
         devices=2,
         aliases=("instinctmi250x", "amdinstinctmi250x"),
     ),
-    Processor(
+    _instinct(
         slug="mi300x",
         name="AMD Instinct MI300X",
-        platform="rocm",
-        market="data_centre",
         arch="gfx942",
         source="AMD Instinct MI300X data sheet",
         peak_bandwidth_gb_s=5300.0,
@@ -49,11 +49,9 @@ AMD = (
         interconnect_gb_s=896.0,
         aliases=("instinctmi300x", "amdinstinctmi300x"),
     ),
-    Processor(
+    _instinct(
         slug="mi325x",
         name="AMD Instinct MI325X",
-        platform="rocm",
-        market="data_centre",
         arch="gfx942",
         source="AMD Instinct MI325X data sheet",
         peak_bandwidth_gb_s=6000.0,
@@ -65,11 +63,9 @@ AMD = (
         interconnect_gb_s=896.0,
         aliases=("instinctmi325x", "amdinstinctmi325x"),
     ),
-    Processor(
+    _instinct(
         slug="mi355x",
         name="AMD Instinct MI355X",
-        platform="rocm",
-        market="data_centre",
         arch="gfx950",
         source="AMD Instinct MI355X data sheet; fp4 is MXFP4",
         peak_bandwidth_gb_s=8000.0,

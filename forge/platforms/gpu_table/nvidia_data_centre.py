@@ -4,6 +4,8 @@ Rates that a sheet gives "with sparsity" are halved here, because 2:4 structured
 per multiprocessor is from the CUDA C++ Programming Guide, "Technical Specifications per Compute Capability".
 """
 
+from functools import partial
+
 from forge.platforms.processor import Processor, RateType
 
 _HOPPER_SXM: dict[RateType, float] = {
@@ -16,44 +18,53 @@ _HOPPER_SXM: dict[RateType, float] = {
 }
 _A100: dict[RateType, float] = {"fp32": 19.5, "tf32": 156.0, "fp16": 312.0, "bf16": 312.0, "int8": 624.0}
 
+_hopper = partial(Processor, platform="cuda", market="data_centre", arch="sm_90", shared_kb_per_multiprocessor=228)
+_ampere = partial(
+    Processor,
+    platform="cuda",
+    market="data_centre",
+    arch="sm_80",
+    shared_kb_per_multiprocessor=164,
+    l2_mb=40.0,
+    interconnect_gb_s=600.0,
+)
+_ampere_86 = partial(Processor, platform="cuda", market="data_centre", arch="sm_86", shared_kb_per_multiprocessor=100)
+_ada = partial(
+    Processor,
+    platform="cuda",
+    market="data_centre",
+    arch="sm_89",
+    shared_kb_per_multiprocessor=100,
+    interconnect_gb_s=64.0,
+)
+
 NVIDIA_DATA_CENTRE = (
-    Processor(
+    _hopper(
         slug="h200",
         name="NVIDIA H200",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_90",
         source="NVIDIA H200 Tensor Core GPU data sheet; H100 Tensor Core GPU Architecture white paper",
         peak_bandwidth_gb_s=4800.0,
         peak_tflop_s=_HOPPER_SXM,
         memory_gb=141.0,
         multiprocessors=132,
-        shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
         interconnect_gb_s=900.0,
     ),
-    Processor(
+    _hopper(
         slug="h100",
         name="NVIDIA H100 SXM",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_90",
         source="NVIDIA H100 Tensor Core GPU data sheet and Architecture white paper",
         peak_bandwidth_gb_s=3350.0,
         peak_tflop_s=_HOPPER_SXM,
         memory_gb=80.0,
         multiprocessors=132,
-        shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
         interconnect_gb_s=900.0,
         aliases=("h100sxm", "h100sxm5", "h10080gbhbm3"),
     ),
-    Processor(
+    _hopper(
         slug="h100pcie",
         name="NVIDIA H100 PCIe",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_90",
         source="NVIDIA H100 Tensor Core GPU data sheet (2022) and Architecture white paper",
         peak_bandwidth_gb_s=2000.0,
         peak_tflop_s={
@@ -66,17 +77,13 @@ NVIDIA_DATA_CENTRE = (
         },
         memory_gb=80.0,
         multiprocessors=114,
-        shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
         interconnect_gb_s=600.0,
         aliases=("h100pcie80gb",),
     ),
-    Processor(
+    _hopper(
         slug="h100nvl",
         name="NVIDIA H100 NVL",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_90",
         source="NVIDIA H100 Tensor Core GPU data sheet (2024), column H100 NVL",
         peak_bandwidth_gb_s=3900.0,
         peak_tflop_s={
@@ -88,38 +95,29 @@ NVIDIA_DATA_CENTRE = (
             "int8": 1670.5,
         },
         memory_gb=94.0,
-        shared_kb_per_multiprocessor=228,
         interconnect_gb_s=600.0,
         aliases=("h100nvl94gb",),
     ),
-    Processor(
+    _hopper(
         slug="gh200",
         name="NVIDIA GH200 96GB HBM3",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_90",
         source="NVIDIA GH200 Grace Hopper Superchip data sheet: the power is the processor's and the GPU's together",
         peak_bandwidth_gb_s=4000.0,
         peak_tflop_s=_HOPPER_SXM,
         memory_gb=96.0,
         multiprocessors=132,
-        shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
         interconnect_gb_s=900.0,
         aliases=("gh20096gb", "gh200480gb"),
     ),
-    Processor(
+    _hopper(
         slug="gh200144gb",
         name="NVIDIA GH200 144GB HBM3e",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_90",
         source="NVIDIA GH200 Grace Hopper Superchip data sheet: the power is the processor's and the GPU's together",
         peak_bandwidth_gb_s=4900.0,
         peak_tflop_s=_HOPPER_SXM,
         memory_gb=144.0,
         multiprocessors=132,
-        shared_kb_per_multiprocessor=228,
         l2_mb=50.0,
         interconnect_gb_s=900.0,
     ),
@@ -144,72 +142,49 @@ NVIDIA_DATA_CENTRE = (
         shared_kb_per_multiprocessor=228,
         interconnect_gb_s=1800.0,
     ),
-    Processor(
+    _ampere(
         slug="a100",
         name="NVIDIA A100 80GB SXM",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_80",
         source="NVIDIA A100 Tensor Core GPU data sheet and Architecture white paper",
         peak_bandwidth_gb_s=2039.0,
         peak_tflop_s=_A100,
         memory_gb=80.0,
         multiprocessors=108,
-        shared_kb_per_multiprocessor=164,
-        l2_mb=40.0,
-        interconnect_gb_s=600.0,
         aliases=("a10080gb", "a10080gbsxm", "a100sxm480gb"),
     ),
-    Processor(
+    _ampere(
         slug="a10040gb",
         name="NVIDIA A100 40GB SXM",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_80",
         source="NVIDIA A100 Tensor Core GPU data sheet (2020) and Architecture white paper",
         peak_bandwidth_gb_s=1555.0,
         peak_tflop_s=_A100,
         memory_gb=40.0,
         multiprocessors=108,
-        shared_kb_per_multiprocessor=164,
-        l2_mb=40.0,
-        interconnect_gb_s=600.0,
         aliases=("a10040gbsxm", "a100sxm440gb"),
     ),
-    Processor(
+    _ampere_86(
         slug="a10",
         name="NVIDIA A10",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_86",
         source="NVIDIA A10 Tensor Core GPU data sheet; it lists 72 RT cores, of which each multiprocessor has one",
         peak_bandwidth_gb_s=600.0,
         peak_tflop_s={"fp32": 31.2, "tf32": 62.5, "fp16": 125.0, "bf16": 125.0, "int8": 250.0},
         memory_gb=24.0,
         multiprocessors=72,
-        shared_kb_per_multiprocessor=100,
         interconnect_gb_s=64.0,
     ),
-    Processor(
+    _ampere_86(
         slug="a40",
         name="NVIDIA A40",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_86",
         source="NVIDIA A40 data sheet; it lists 84 RT cores, of which each multiprocessor has one",
         peak_bandwidth_gb_s=696.0,
         peak_tflop_s={"fp32": 37.4, "tf32": 74.8, "fp16": 149.7, "bf16": 149.7, "int8": 299.3},
         memory_gb=48.0,
         multiprocessors=84,
-        shared_kb_per_multiprocessor=100,
         interconnect_gb_s=112.5,
     ),
-    Processor(
+    _ada(
         slug="l40s",
         name="NVIDIA L40S",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_89",
         source="NVIDIA L40S data sheet; it lists 142 RT cores, of which each multiprocessor has one",
         peak_bandwidth_gb_s=864.0,
         peak_tflop_s={
@@ -222,15 +197,10 @@ NVIDIA_DATA_CENTRE = (
         },
         memory_gb=48.0,
         multiprocessors=142,
-        shared_kb_per_multiprocessor=100,
-        interconnect_gb_s=64.0,
     ),
-    Processor(
+    _ada(
         slug="l4",
         name="NVIDIA L4",
-        platform="cuda",
-        market="data_centre",
-        arch="sm_89",
         source="NVIDIA L4 data sheet",
         peak_bandwidth_gb_s=300.0,
         peak_tflop_s={
@@ -242,7 +212,5 @@ NVIDIA_DATA_CENTRE = (
             "int8": 242.5,
         },
         memory_gb=24.0,
-        shared_kb_per_multiprocessor=100,
-        interconnect_gb_s=64.0,
     ),
 )

@@ -1,9 +1,13 @@
 """Meta's Llama 3 models."""
 
+from functools import partial
+
 from forge.recommend.models.shape import ModelShape
 
+_llama_3 = partial(ModelShape, kv_heads=8, vocabulary=128256, context_tokens=131072)
+
 LLAMA = (
-    ModelShape(
+    _llama_3(
         name="llama3.2-1b",
         title="Llama 3.2 1B",
         repository="meta-llama/Llama-3.2-1B-Instruct",
@@ -11,14 +15,11 @@ LLAMA = (
         layers=16,
         hidden=2048,
         heads=32,
-        kv_heads=8,
         head_dim=64,
         intermediate=8192,
-        vocabulary=128256,
-        context_tokens=131072,
         tied=True,
     ),
-    ModelShape(
+    _llama_3(
         name="llama3.2-3b",
         title="Llama 3.2 3B",
         repository="meta-llama/Llama-3.2-3B-Instruct",
@@ -26,14 +27,11 @@ LLAMA = (
         layers=28,
         hidden=3072,
         heads=24,
-        kv_heads=8,
         head_dim=128,
         intermediate=8192,
-        vocabulary=128256,
-        context_tokens=131072,
         tied=True,
     ),
-    ModelShape(
+    _llama_3(
         name="llama3.1-8b",
         title="Llama 3.1 8B",
         repository="meta-llama/Llama-3.1-8B-Instruct",
@@ -41,13 +39,10 @@ LLAMA = (
         layers=32,
         hidden=4096,
         heads=32,
-        kv_heads=8,
         head_dim=128,
         intermediate=14336,
-        vocabulary=128256,
-        context_tokens=131072,
     ),
-    ModelShape(
+    _llama_3(
         name="llama3.1-70b",
         title="Llama 3.1 70B",
         repository="meta-llama/Llama-3.1-70B-Instruct",
@@ -55,13 +50,10 @@ LLAMA = (
         layers=80,
         hidden=8192,
         heads=64,
-        kv_heads=8,
         head_dim=128,
         intermediate=28672,
-        vocabulary=128256,
-        context_tokens=131072,
     ),
-    ModelShape(
+    _llama_3(
         name="llama3.3-70b",
         title="Llama 3.3 70B",
         repository="meta-llama/Llama-3.3-70B-Instruct",
@@ -69,13 +61,10 @@ LLAMA = (
         layers=80,
         hidden=8192,
         heads=64,
-        kv_heads=8,
         head_dim=128,
         intermediate=28672,
-        vocabulary=128256,
-        context_tokens=131072,
     ),
-    ModelShape(
+    _llama_3(
         name="llama3.1-405b",
         title="Llama 3.1 405B",
         repository="meta-llama/Llama-3.1-405B-Instruct",
@@ -83,10 +72,7 @@ LLAMA = (
         layers=126,
         hidden=16384,
         heads=128,
-        kv_heads=8,
         head_dim=128,
         intermediate=53248,
-        vocabulary=128256,
-        context_tokens=131072,
     ),
 )

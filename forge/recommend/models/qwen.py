@@ -1,9 +1,13 @@
 """Alibaba's Qwen 2.5 and Qwen 3 models."""
 
+from functools import partial
+
 from forge.recommend.models.shape import Experts, ModelShape
 
+_qwen_2_5 = partial(ModelShape, head_dim=128, context_tokens=32768)
+
 QWEN = (
-    ModelShape(
+    _qwen_2_5(
         name="qwen2.5-3b",
         title="Qwen2.5 3B",
         repository="Qwen/Qwen2.5-3B-Instruct",
@@ -12,13 +16,11 @@ QWEN = (
         hidden=2048,
         heads=16,
         kv_heads=2,
-        head_dim=128,
         intermediate=11008,
         vocabulary=151936,
-        context_tokens=32768,
         tied=True,
     ),
-    ModelShape(
+    _qwen_2_5(
         name="qwen2.5-7b",
         title="Qwen2.5 7B",
         repository="Qwen/Qwen2.5-7B-Instruct",
@@ -27,12 +29,10 @@ QWEN = (
         hidden=3584,
         heads=28,
         kv_heads=4,
-        head_dim=128,
         intermediate=18944,
         vocabulary=152064,
-        context_tokens=32768,
     ),
-    ModelShape(
+    _qwen_2_5(
         name="qwen2.5-14b",
         title="Qwen2.5 14B",
         repository="Qwen/Qwen2.5-14B-Instruct",
@@ -41,12 +41,10 @@ QWEN = (
         hidden=5120,
         heads=40,
         kv_heads=8,
-        head_dim=128,
         intermediate=13824,
         vocabulary=152064,
-        context_tokens=32768,
     ),
-    ModelShape(
+    _qwen_2_5(
         name="qwen2.5-32b",
         title="Qwen2.5 32B",
         repository="Qwen/Qwen2.5-32B-Instruct",
@@ -55,12 +53,10 @@ QWEN = (
         hidden=5120,
         heads=40,
         kv_heads=8,
-        head_dim=128,
         intermediate=27648,
         vocabulary=152064,
-        context_tokens=32768,
     ),
-    ModelShape(
+    _qwen_2_5(
         name="qwen2.5-72b",
         title="Qwen2.5 72B",
         repository="Qwen/Qwen2.5-72B-Instruct",
@@ -69,10 +65,8 @@ QWEN = (
         hidden=8192,
         heads=64,
         kv_heads=8,
-        head_dim=128,
         intermediate=29568,
         vocabulary=152064,
-        context_tokens=32768,
     ),
     ModelShape(
         name="qwen3-8b",
