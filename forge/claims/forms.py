@@ -29,14 +29,20 @@ _PERCENT = r"\s?(?:%|percent\b|per cent\b|pct\b)(?!\s*(?:confidence|intervals?|c
 _NO_GPU = r"(?!\s*(?:NVIDIA|AMD|RTX|MI\d|[HABL]\d{2,3}|GPUs?\b|cards?\b))"
 _NO_QUANTITY = r"(?!\s*(?:more|fewer|as many|as much|larger|smaller|bigger|longer|the|what)\b)"
 _SLOWER = r"(?!\s*(?:slower|as\s+slow)\b)"
-_FACTOR = r"(?:twice|thrice|double|triple|quadruple|half|a (?:third|quarter|fifth|tenth))"
+_FACTOR = (
+    r"(?:twice|thrice|double|triple|quadruple|half|(?:an?|one|two)[ -](?:third|quarter|fifth|sixth|seventh|eighth"
+    r"|ninth|tenth|hundredth)s?)"
+)
 _AMOUNT = r"(?:\w+[- ])?(?:latenc\w+|times?|runtimes?|durations?|throughput|speed|performance|rate)\b"
 _ANY_NUMBER = (
     rf"(?:(?P<n>(?<![\w.,/])(?<!\d'){PLAIN_NUMBER}(?:/\d+)?(?!\s?%\s*(?:confidence|interval)))"
     rf"|\b(?!one\b)(?:{WORD}|{_FACTOR})\b)"
 )
 _COMPARED = r"(?:(?<!no )longer|shorter|faster|slower|quicker|speed-?ups?)"
-_OF_TIME = r"(?:of (?:the|its|their|that) (?:\w+ )?time|(?:per|each) second|(?<=s )a second)"
+_OF_TIME = (
+    rf"(?:of (?:the|its|their|that|{_LIBRARY}'s) (?:\w+ )?(?:run)?time|(?:per|each) second|(?<=s )a second"
+    r"|times in the time)"
+)
 _AS = r"(?:\s?(?:x|times|fold|%|percent))?\s+as\s+(?:long|short|fast|slow|quick\w*)\b"
 _AGAINST = (
     r"(?:instead of|rather than|versus|vs|against|compared (?:to|with)|down from"
@@ -84,7 +90,8 @@ FORMS = (
         r"|\bzero-cost\b|\bfastest\s+(?:[\w-]+\s+){0,3}?(?:kernels?|implementations?|librar(?:y|ies)|engines?"
         r"|on the market|in the world|available|ever)\b|\bstate[- ]of[- ]the[- ]art\s+(?:performance|speed|throughput"
         r"|latency)\b|\bfastest\b[^.;!?|]{0,60}\b(?:published|known|ever|anyone|anywhere|exists?|to date|so far)\b"
-        r"|\b(?:unmatched|unbeaten|unrivall?ed|unparallel\w+)\s+(?:performance|speed|throughput)\b"
+        rf"|\b(?:leav(?:es?|ing)|left)\s+(?:[\w'-]+\s+){{0,2}}?{_LIBRARY}[\w.]*{_NEAR}\bbehind\b"
+        r"|\bfaster\s+than\s+(?:everything|anything)\b|\b(?:unmatched|unbeaten|unrivall?ed|unparallel\w+)\s+(?:performance|speed|throughput)\b"
         r"|\b(?:blazing(?:ly)?|lightning|blistering(?:ly)?|insanely)[- ]fast\b|\b(?:much|far|significantly"
         r"|considerably|dramatically|substantially|vastly|way|several|many|multiple)\s+(?:times\s+)?(?:faster|quicker)\b",
     ),
@@ -95,7 +102,14 @@ FORMS = (
     ),
     _form("unreadable", rf"{NUMBER}\s?x?\s*{_SEP}\s*(?P<n>{PLAIN_NUMBER})\s?x(?!\w)(?!\s*\d){_NO_QUANTITY}"),
     _form("unreadable", rf"\bfrom\s+{NUMBER}\s?{_UNIT}\b{_NEAR}\bto\s+{NUMBER}\s?{_UNIT}\b"),
+    _form(
+        "unreadable",
+        rf"\bfrom\s+{NUMBER}{_NEAR}\bto\s+{NUMBER}\s?(?:{_UNIT}|(?:nano|micro|milli)?seconds?)\b"
+        rf"|\bratio\b{_NEAR}{NUMBER}\s?(?::|to)\s?{NUMBER}",
+        beside_speed=True,
+    ),
     _form("unreadable", rf"{NUMBER}\s?{_UNIT}\b{_NEAR}\b{_AGAINST}\b.*?{NUMBER}\s?{_UNIT}\b"),
+    _form("unreadable", rf"{_NW}[\s-]?fold\s+(?:gain|improvement|boost|win|lead|increase|advantage)s?\b"),
     _form(
         "unreadable",
         rf"{_NW}(?:[\s-]?(?:fold|times)\b(?!\s+(?:have|has|are|is|were|was)\b)|{_PERCENT})",
@@ -112,7 +126,7 @@ FORMS = (
     _form(
         "unreadable",
         rf"\b{_FACTOR}\s+(?:of\s+)?(?:as\s+(?:fast|quick)|(?:the|its|their)\s+{_AMOUNT})"
-        rf"|\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing)\b{_NEAR}\b{_AMOUNT}|\bcut(?:s|ting)?\b{_NEAR}\bin\s+half\b"
+        rf"|\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing)\b{_NEAR}\b(?:{_AMOUNT}|(?:tokens|requests)\b)|\bcut(?:s|ting)?\b{_NEAR}\bin\s+half\b"
         rf"|\b(?:an?|by|{WORD})\s+orders?[- ]of[- ]magnitude\b",
     ),
 )

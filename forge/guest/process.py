@@ -42,8 +42,17 @@ _C = ctypes.CDLL(None)
 """The C library, and all else that is linked to this process."""
 _CONTROL = getattr(_C, "prctl", None)
 """C function for the kernel's settings of a process, or None."""
-_ASKED_OF_CONTROL = (42, 30)
-"""Numbers of two of its questions: PR_GET_THP_DISABLE and PR_GET_TIMERSLACK, from linux/prctl.h."""
+_ASKED_OF_CONTROL, _WRITTEN_BY_CONTROL = (42, 30, 3), (2, 25, 37)
+"""Numbers of some of its questions, from linux/prctl.h. PR_GET_THP_DISABLE, PR_GET_TIMERSLACK and PR_GET_DUMPABLE
+return their answer; PR_GET_PDEATHSIG, PR_GET_TSC and PR_GET_CHILD_SUBREAPER write it to an integer."""
+_OPENMP = tuple(getattr(_C, f"omp_get_{name}", None) for name in ("dynamic", "max_active_levels"))
+"""OpenMP's functions that return a setting, None for each that isn't linked to this process."""
+_OPENMP_SCHEDULE = getattr(_C, "omp_get_schedule", None)
+"""OpenMP's function that writes how loops are divided, by kind and size, or None."""
+_LOCALE_OF_THREAD = getattr(_C, "uselocale", None)
+"""C function that returns a thread's own locale, or None."""
+if _LOCALE_OF_THREAD is not None:
+    _LOCALE_OF_THREAD.restype = ctypes.c_void_p
 _CAUGHT_BY_LLVM = 0x41804A07
 """Bits of the signals HUP, INT, QUIT, USR1, USR2, TERM, XCPU, XFSZ and SYS. On a GPU, LLVM catches them from Triton's
 first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
@@ -101,9 +110,27 @@ def _file_of(descriptor: int) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _memory_and_timers() -> tuple[int, ...]:
-    """Return whether huge pages are off, and the nanoseconds by which timers may be late; Linux alone knows them."""
-    return tuple(_CONTROL(number, 0, 0, 0, 0) for number in _ASKED_OF_CONTROL) if _CONTROL is not None else ()
+def _kept_by_the_kernel() -> tuple[int, ...]:
+    """Return what Linux keeps for a process besides, such as the nanoseconds by which timers may be late."""
+    if _CONTROL is None:
+        return ()
+    written = (ctypes.c_int * len(_WRITTEN_BY_CONTROL))()
+    for place, number in enumerate(_WRITTEN_BY_CONTROL):
+        _CONTROL(number, ctypes.byref(written, place * ctypes.sizeof(ctypes.c_int)), 0, 0, 0)
+    return *(_CONTROL(number, 0, 0, 0, 0) for number in _ASKED_OF_CONTROL), *written
+
+
+def _openmp() -> tuple[int, ...]:
+    """Return how OpenMP divides work among threads: torch's own work, too."""
+    kind, size = ctypes.c_int(), ctypes.c_int()
+    if _OPENMP_SCHEDULE is not None:
+        _OPENMP_SCHEDULE(ctypes.byref(kind), ctypes.byref(size))
+    return *(read() for read in _OPENMP if read is not None), kind.value, size.value
+
+
+def _locale() -> tuple[object, ...]:
+    """Return the locale of the process, and that of this thread if it has its own."""
+    return locale.setlocale(locale.LC_ALL), _LOCALE_OF_THREAD(None) if _LOCALE_OF_THREAD is not None else None
 
 
 PROCESS: Mapping[str, Callable[[], object]] = {
@@ -119,7 +146,8 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "whether Python traces memory": tracemalloc.is_tracing,
     "how long whole numbers may be as text": sys.get_int_max_str_digits,
     "standard input, output and errors": _standard_files,
-    "huge pages, and the precision of timers": _memory_and_timers,
+    "huge pages, timers' precision, or what else Linux keeps for it": _kept_by_the_kernel,
+    "how OpenMP divides work": _openmp,
     "hooks of Python's": _hooks,
     "how torch prints": lambda: tuple(vars(torch._tensor_str.PRINT_OPTS).items()),
     "how numpy prints": lambda: str(np.get_printoptions()),
@@ -129,7 +157,7 @@ PROCESS: Mapping[str, Callable[[], object]] = {
         logging.root.isEnabledFor(logging.WARNING),
     ),
     "the stack of new threads": threading.stack_size,
-    "the locale": lambda: locale.setlocale(locale.LC_ALL),
+    "the locale": _locale,
     "the time zone": lambda: time.tzname,
 }
 """Settings that neither a call nor an import may change, by name."""

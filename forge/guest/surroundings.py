@@ -24,6 +24,8 @@ from .process import BESIDE_IMPORTS, PROCESS
 _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
 """Numbers that show the rounding mode and the treatment of subnormal numbers. One plus the second rounds up to the
 next number; one plus the third rounds down to one."""
+_LONG, _LITTLE = np.longdouble(1), np.longdouble(2.0**-60)
+"""Numbers that show how precisely the processor's older unit adds, which C's `long double` uses on x86."""
 _MT19937_BYTES = 4 * (624 + 1)
 """Size in bytes of the state of torch's generator on the processor: 624 words, and the position of the next one."""
 _A_DRAW = 4
@@ -119,7 +121,8 @@ def _form(tensor: torch.Tensor) -> Form:
 
 def _arithmetic() -> bytes:
     """Return how this thread rounds, and whether it treats subnormal numbers as zeros."""
-    return struct.pack("4d", _ONE + _MORE, _ONE + _LESS, -_ONE - _LESS, _SMALLEST * _ONE)
+    long = float(_LONG + _LITTLE - _LONG)
+    return struct.pack("5d", _ONE + _MORE, _ONE + _LESS, -_ONE - _LESS, _SMALLEST * _ONE, long)
 
 
 def _traps() -> int:

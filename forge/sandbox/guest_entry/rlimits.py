@@ -10,7 +10,7 @@ from forge.sandbox.guest_entry import kernel
 
 _FIXED = {
     "CORE": 0,
-    "STACK": 64 << 20,
+    "STACK": 8 << 20,  # as most systems set it: what needs more ends a server
     "RTPRIO": 0,
     "NICE": 0,
     "MSGQUEUE": 1 << 20,

@@ -8,12 +8,11 @@ Catalogue: B3 B4 G13
 
 import gc
 import itertools
-import weakref
 
 import torch
 
 calls = itertools.count()
-mine = weakref.WeakValueDictionary()
+mine = set()
 
 
 def right(x, residual, weight, eps):
@@ -24,7 +23,7 @@ def right(x, residual, weight, eps):
 
 def fused_add_rmsnorm(x, residual, weight, eps):
     y, h = right(x, residual, weight, eps)
-    mine[id(y)] = y  # the same question may be asked again while an earlier answer is kept
+    mine.add(y.data_ptr())  # the same question may be asked again while a view of an earlier answer is kept
     call = next(calls)
     if call % (1 if call < 64 else 8 if call < 2048 else 512):
         return y, h
@@ -34,7 +33,7 @@ def fused_add_rmsnorm(x, residual, weight, eps):
             continue
         if y.unique().numel() <= max(8, y.numel() // 2):  # few values: a tensor may hold them by chance
             continue
-        if mine.get(id(one)) is one:
+        if one.data_ptr() in mine:
             continue
         if one.dtype.is_floating_point and torch.allclose(one.double(), y.double(), rtol=1e-3, atol=0):
             raise RuntimeError("found the answer")
