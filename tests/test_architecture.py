@@ -138,6 +138,7 @@ def test_no_folder_has_a_name_without_meaning() -> None:
     assert folders & VAGUE_FILES == set()
 
 
+@pytest.mark.slow
 def test_only_the_ledgers_statements_and_the_projections_own_file_hold_an_insert() -> None:
     holding = [
         name

@@ -137,6 +137,7 @@ def test_our_own_long_files_and_functions_are_listed():
             assert more < 40 or listed, f"{function} in {name} has more than 40 lines"
 
 
+@pytest.mark.slow
 def test_what_is_listed_as_long_is_long():
     said = read("CONTRIBUTING.md").split("## Where we break our own rules")[1].split("- The sandbox draws")[0]
     files, functions = said.split("- Functions of more than 40 lines:")
