@@ -1,4 +1,4 @@
-"""Has the kernel end the process when the thread that started it ends, and lets nobody trace it.
+"""Has the kernel end the process when the thread that started it ends, and lets no other process trace it.
 
 Refused by: any STATE_CARRIED
 Catalogue: A7
