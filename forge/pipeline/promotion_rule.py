@@ -3,10 +3,11 @@
 A benchmark takes the first check that failed as its reason; a promotion records all of them.
 """
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, WorkloadTiming
+from forge.domain.evidence import Confirmation, Interval, ResidentTiming, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthority
 from forge.domain.task import Task
 from forge.domain.verdict import Reason, ReasonCode
@@ -29,6 +30,11 @@ class RequirementCheck:
     against: str
     """Reason text if the measurement doesn't meet the requirement."""
 
+    @property
+    def is_undecided_speedup(self) -> bool:
+        """Return whether the speedup's interval is too wide to tell."""
+        return self.name == "speedup" and self.code == "NOISE_TOO_HIGH"
+
 
 @dataclass(frozen=True)
 class PromotionTerms:
@@ -48,16 +54,21 @@ class PromotionTerms:
 
 def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
     """Apply the promotion rule to one workload; return None if it is met, else the first reason against it."""
+    check = first_unmet(task, policy, timing, used)
+    return None if check is None else Reason(code=check.code, message=check.against)
+
+
+def first_unmet(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> RequirementCheck | None:
+    """Return the first requirement that one workload doesn't meet; None if it meets all."""
     terms = PromotionTerms(task, policy, used, timing.floor_ns)
-    for check in check_timing(timing, terms):
-        if not check.met:
-            return Reason(code=check.code, message=check.against)
-    for check in check_confirmation(timing, terms):
-        if not check.met:
-            return Reason(code=check.code, message=f"not confirmed on fresh data: {check.against}")
-    for check in check_resident(timing, terms):
-        if not check.met:
-            return Reason(code=check.code, message=f"with resident operands: {check.against}")
+    for prefix, checks in (
+        ("", check_timing(timing, terms)),
+        ("not confirmed on fresh data: ", check_confirmation(timing, terms)),
+        ("with resident operands: ", check_resident(timing, terms)),
+    ):
+        for check in checks:
+            if not check.met:
+                return replace(check, against=f"{prefix}{check.against}")
     return None
 
 
@@ -177,10 +188,21 @@ def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     speedup = speedup_of(measured, terms.baseline)
     found, least = speedup.interval, terms.minimum_speedup
     observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {speedup.baseline}"
+    band = control_band(terms.policy, measured.candidate.method)
+    undecided = _is_undecided(found, least, band)
     against = (
         f"{found.ratio:.2f}x over {speedup.baseline}, 95 % interval {found.low:.2f} to {found.high:.2f}x: "
         f"the lower end must reach {least:.2f}x in every process pair"
     )
+    if undecided:
+        against += f", and an interval wider than the control's band of {band:.0%} can't tell: measure again"
     met = found.low >= least and speedup.pairs_lost == 0
     threshold = f"lower end at least {least:.2f}x, no process pair lost"
-    return RequirementCheck("speedup", "TOO_SLOW", observed, threshold, met, against)
+    return RequirementCheck(
+        "speedup", "NOISE_TOO_HIGH" if undecided else "TOO_SLOW", observed, threshold, met, against
+    )
+
+
+def _is_undecided(found: Interval, least: float, band: float) -> bool:
+    """Return whether an interval holds the threshold and is wider than the control's band, as on a busy machine."""
+    return found.low < least <= found.high and math.log(found.high / found.low) / 2 > band

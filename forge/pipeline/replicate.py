@@ -4,7 +4,6 @@ The policy of the promotion applies again, over the fastest baseline that was me
 between the two ratios over the baseline of the promotion. Both must hold.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from forge.lab.timing.slope import OUT_OF_ROOM
 from forge.pipeline import outcome as phase
 from forge.pipeline.job import RecordedCandidate
 from forge.pipeline.promotion_rule import Measured as Timed
-from forge.pipeline.promotion_rule import PromotionTerms, baseline_used, control_band, decide, fastest
+from forge.pipeline.promotion_rule import baseline_used, control_band, fastest, first_unmet
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured, workload_timing
 from forge.projections.kernel import speedup_of
@@ -48,33 +47,13 @@ def conclude(case: ReplicatedKernel, measured: Measured) -> phase.Outcome:
     if not any(one.baseline == case.promoted.baseline for one in timing.speedups):
         why = f"the baseline of the promotion, {case.promoted.baseline}, wasn't measured this time"
         return _recorded(case, reason=Reason(code="INFRASTRUCTURE", message=why), raw=raw)
-    against = decide(case.evidence.task, case.evidence.policy, timing, used)
+    unmet = first_unmet(case.evidence.task, case.evidence.policy, timing, used)
+    against = None if unmet is None else Reason(code=unmet.code, message=unmet.against)
     comparisons = compared(case, timing)
-    unresolved = _unresolved(case, timing, used) if against and against.code == "TOO_SLOW" else None
-    if against is None or unresolved is not None:
+    if unmet is None or unmet.is_undecided_speedup:
         apart = next((_contradiction(one) for one in comparisons if not agree(one)), None)
-        against = apart or unresolved
+        against = apart or against
     return _recorded(case, reason=against, raw=raw, timing=timing, used=used, comparisons=comparisons)
-
-
-def _unresolved(case: ReplicatedKernel, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
-    """Return the reason for no verdict if an interval is wider than the control's band and holds the threshold.
-
-    A busy machine widens an interval, and must not take a kernel off offer.
-    """
-    terms = PromotionTerms(case.evidence.task, case.evidence.policy, used, timing.floor_ns)
-    resident = timing.residency.timing if timing.residency else None
-    measured: list[tuple[Timed, BaselineKind]] = [(timing, used)]
-    if resident is not None and "resident" in case.evidence.policy.regimes:
-        measured.append((resident, fastest(case.evidence.task, resident.speedups)))
-    for one, kind in measured:
-        found, band = speedup_of(one, kind).interval, control_band(case.evidence.policy, one.candidate.method)
-        wide = math.log(found.high / found.low) / 2 > band
-        if wide and found.low < terms.minimum_speedup <= found.high:
-            ends = f"{found.low:.2f} to {found.high:.2f}x over {kind}"
-            why = f"{ends} is wider than the control's band of {band:.0%}: it says neither that it holds nor that not"
-            return Reason(code="NOISE_TOO_HIGH", message=why)
-    return None
 
 
 def failed(case: ReplicatedKernel, reason: Reason, *, untrusted_log: str = "") -> phase.Outcome:

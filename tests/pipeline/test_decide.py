@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from forge.domain.evidence import Interval, Timing
 from forge.domain.policy import Policy, TimingAuthority
 from forge.events import KernelPromoted
+from forge.ledger.audit.rule import reason_differences
 from forge.pipeline.benchmark import undecided
 from forge.pipeline.promote import promote
 from forge.pipeline.promotion_rule import baseline_used, control_band, decide
@@ -31,7 +32,9 @@ def test_a_workload_that_meets_the_rule_has_no_reason_against_it() -> None:
         (timing(control=(0.949, 1.01)), "NOISE_TOO_HIGH", "0.949 to 1.010x, allowed 0.95 to 1.05x"),
         (timing(control=(0.99, 1.051)), "NOISE_TOO_HIGH", "no verdict on this machine now"),
         (timing(p90_ns=math.nextafter(FLOOR, 0)), "BELOW_FLOOR", "less than moving the bytes takes"),
-        (timing(low=math.nextafter(1.1, 0)), "TOO_SLOW", "the lower end must reach 1.10x"),
+        (timing(low=math.nextafter(1.1, 0), high=1.2), "TOO_SLOW", "the lower end must reach 1.10x"),
+        (timing(ratio=4.0, low=0.001, high=26602.0), "NOISE_TOO_HIGH", "can't tell: measure again"),
+        (timing(ratio=4.0, low=0.001, high=26602.0, pairs_lost=1), "NOISE_TOO_HIGH", "can't tell: measure again"),
         (timing(pairs_lost=1), "TOO_SLOW", "in every process pair"),
         (timing(ratio=0.5, low=0.4, high=0.6), "TOO_SLOW", "0.50x over eager"),
     ],
@@ -64,14 +67,37 @@ def test_the_lower_end_decides_and_nothing_else_about_the_interval(low: float, w
     assert (decide(task, POLICY, measured, "eager") is None) == (low >= wanted)
 
 
+@given(
+    low=st.floats(0.5, 2),
+    width=st.floats(1.001, 2),
+    band=st.floats(0.01, 0.5),
+    lost=st.integers(0, 2),
+)
+def test_only_an_interval_that_can_tell_refuses_and_the_audit_says_the_same(
+    low: float, width: float, band: float, lost: int
+) -> None:
+    policy = POLICY.model_copy(update={"control_half_width": band, "minimum_speedup": 1.1})
+    measured = timing(ratio=low, low=low, high=width * low, pairs_lost=lost, confirmation=None)
+    reason = decide(TASK, policy, measured, "eager")
+    if reason is not None and reason.code == "TOO_SLOW":
+        assert lost or low < 1.1
+        assert not low < 1.1 <= width * low or math.log(width) / 2 <= band * (1 + 1e-9)
+    else:
+        assert (reason is None) == (low >= 1.1 and not lost)
+    documents = [one.model_dump(mode="json") for one in (TASK, policy, measured)]
+    stated = reason and reason.code
+    assert list(reason_differences(*documents, "eager", stated)) == []
+
+
 @given(low=st.floats(0.01, 10), lost=st.integers(0, 2), half_width=st.floats(0.01, 0.1))
 def test_a_confirmation_must_meet_the_rule_once_more(low: float, lost: int, half_width: float) -> None:
     again = confirmed(low=low, pairs_lost=lost, control=(1 - half_width, 1 + half_width))
     reason = decide(TASK, POLICY, timing(confirmation=again), "eager")
     quiet = 1 - half_width >= 1 - 0.05 and 1 + half_width <= 1 + 0.05
+    told = low >= 1.1 or 1.2 * low < 1.1
     assert (reason is None) == (low >= 1.1 and lost == 0 and quiet)
     if reason is not None:
-        assert reason.code == ("TOO_SLOW" if quiet else "NOISE_TOO_HIGH")
+        assert reason.code == ("TOO_SLOW" if quiet and told else "NOISE_TOO_HIGH")
         assert reason.message.startswith("not confirmed on fresh data: ")
 
 

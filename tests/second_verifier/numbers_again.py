@@ -5,6 +5,7 @@ import math
 import statistics
 from functools import cache
 
+UNDECIDED = "an interval that is too wide to tell"
 ROUNDING, TABLE = 1e-9, 2e-4
 BY_RELEASE = ("host_slope.v3", "host_slope.v4")
 BASELINES = ("eager", "compile", "vendor", "promoted")
@@ -58,7 +59,7 @@ def benchmark(home, seq, event, task, baselines, faults):
         used = min((one["baseline_median_ns"], one["baseline"]) for one in workload["speedups"])[1]
     compare.same("baseline_used", used, event["baseline_used"])
     policy = stored(home, event["policy_sha256"])
-    compare.same("reason", reason(policy, task, workload, used), event.get("reason", {}).get("code"))
+    same_reason(compare, reason(policy, task, workload, used), event.get("reason", {}).get("code"))
 
 
 def resident(samples, workload, compare):
@@ -110,7 +111,7 @@ def shape(home, seq, event, task, faults):
         used = min((one["baseline_median_ns"], one["baseline"]) for one in workload["speedups"])[1]
     compare.same("baseline_used", used, event["baseline_used"])
     found = reason(stored(home, event["policy_sha256"]), task, workload, used)
-    compare.same("reason", found, event["reason"] and event["reason"]["code"])
+    same_reason(compare, found, event["reason"] and event["reason"]["code"])
 
 
 def measurement(samples, part, recorded, compare, path):
@@ -224,7 +225,7 @@ def reason(policy, task, workload, used):
             return "BELOW_FLOOR"
         found = next(one for one in measured["speedups"] if one["baseline"] == used)
         if found["interval"]["low"] < task["minimum_speedup"] or found["pairs_lost"]:
-            return "TOO_SLOW"
+            return too_slow(found["interval"], task["minimum_speedup"], band)
     return reason_against_resident(policy, task, workload)
 
 
@@ -247,8 +248,21 @@ def reason_against_resident(policy, task, workload):
             return "BELOW_FLOOR"
         found = next(one for one in measured["speedups"] if one["baseline"] == used)
         if found["interval"]["low"] < task["minimum_speedup"] or found["pairs_lost"]:
-            return "TOO_SLOW"
+            return too_slow(found["interval"], task["minimum_speedup"], band)
     return None
+
+
+def same_reason(compare, found, told):
+    """Events older than the distinction say TOO_SLOW where the interval can't tell."""
+    if found == UNDECIDED:
+        found = told if told == "TOO_SLOW" else "NOISE_TOO_HIGH"
+    compare.same("reason", found, told)
+
+
+def too_slow(interval, least, band):
+    """Whether the interval can tell: it lies on one side of the threshold, or is as narrow as the control's band."""
+    low, high = interval["low"], interval["high"]
+    return UNDECIDED if low < least <= high and math.log(high / low) / 2 > band else "TOO_SLOW"
 
 
 def promotion(seq, event, by_seq, faults):

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from forge.ledger.audit.differences import Difference, differences
-from forge.ledger.audit.rule import baseline_used, reason_against, unmet_by_measurement
+from forge.ledger.audit.rule import baseline_used, reason_differences, unmet_by_measurement
 from forge.ledger.audit.samples import Document, first_and_confirmation, workload
 
 _OWN = ("run_id", "attempt", "candidate", "task_id", "verified_seq", "env_sha256", "policy_sha256")
@@ -31,7 +31,7 @@ def shape_differences(
     yield from differences(said, event, "")
     if policy is not None:
         stated = event["reason"]["code"] if event["reason"] else None
-        yield from differences(reason_against(task, policy, recorded, used), stated, "reason.code")
+        yield from reason_differences(task, policy, recorded, used, stated)
 
 
 def _usable(samples: Document) -> bool:

@@ -20,7 +20,7 @@ from forge.ledger.audit.rule import (
     counted_measurement,
     gate_differences,
     gate_texts,
-    reason_against,
+    reason_differences,
     speedup_over,
     unmet_rules,
 )
@@ -195,9 +195,8 @@ class Numbers:
         used = baseline_used(task, recorded)
         yield from differences({"baseline_used": used, "env_sha256": event["env_sha256"]}, event, "")
         if policy is not None:
-            against = reason_against(task, policy, recorded, used)
             stated = event["reason"]["code"] if "reason" in event else None
-            yield from differences(against, stated, "reason.code")
+            yield from reason_differences(task, policy, recorded, used, stated)
 
     def _of_report(self, event: Document) -> Iterator[Difference]:
         report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.rule import (
+    UNDECIDED_SPEEDUP,
     baseline_used,
     control_band,
     counted_measurement,
@@ -48,10 +49,9 @@ def replication_differences(
     if policy is not None:
         yield from _lenient(event, policy, second)
         against = reason_against(task, policy, second, used)
-        unresolved = against == "TOO_SLOW" and _unresolved(task, policy, second, used)
-        if against is None or unresolved:
+        if against in (None, UNDECIDED_SPEEDUP):
             apart = any(not _agree(one) for one in event["comparisons"])
-            against = "NOT_REPLICATED" if apart else "NOISE_TOO_HIGH" if unresolved else None
+            against = "NOT_REPLICATED" if apart else "NOISE_TOO_HIGH" if against else None
         yield from differences(against, reason, "reason.code")
 
 
@@ -83,21 +83,6 @@ def _lenient(event: Document, policy: Document, second: Document) -> Iterator[Di
             yield "comparisons.session_spread", f"at most {band}", str(one["session_spread"])
     if event["outcome"] == "held" and not isolated_enough(policy, event):
         yield "isolation.level", f"at least {policy['minimum_isolation']}", str(event["isolation"]["level"])
-
-
-def _unresolved(task: Document, policy: Document, second: Document, used: str) -> bool:
-    """Return whether an interval is wider than the control's band and holds the threshold."""
-    least = max(task["minimum_speedup"], policy["minimum_speedup"])
-    resident = (second.get("residency") or {}).get("timing")
-    measured = [(second, used)]
-    if resident is not None and "resident" in policy.get("regimes", ()):
-        measured.append((resident, baseline_used(task, resident)))
-    for one, kind in measured:
-        found = speedup_over(one, kind)["interval"]
-        wide = math.log(found["high"] / found["low"]) / 2 > control_band(policy, one)
-        if wide and found["low"] < least <= found["high"]:
-            return True
-    return False
 
 
 def _outcome(reason: str | None) -> str:

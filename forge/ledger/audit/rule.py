@@ -1,8 +1,9 @@
 """Applies the promotion rule again, independent of the pipeline, to figures that were compared with their samples."""
 
+import math
 from collections.abc import Iterator
 
-from forge.ledger.audit.differences import Difference
+from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.samples import Document
 
 _LEVELS = ("none", "bubblewrap", "namespaces")
@@ -11,6 +12,8 @@ _FIELD_DEFAULTS = {"confirmation": False, "gpu_timing_authority": "host_slope", 
 """Value of each policy field for policies that are older than the field."""
 _OLD_REGIMES = ["cold"]
 """Regimes of a policy that is older than the resident one."""
+UNDECIDED_SPEEDUP = "an interval that is too wide to tell"
+"""Answer of `reason_against` for an interval that holds the threshold and is wider than the control's band."""
 
 
 def counted_measurement(workload: Document) -> Document:
@@ -35,18 +38,19 @@ def baseline_used(task: Document, workload: Document) -> str:
 
 
 def reason_against(task: Document, policy: Document, workload: Document, used: str) -> str | None:
-    """Return the code of the first reason against a workload; None if it meets the rule."""
+    """Return the code of the first reason against a workload, or `UNDECIDED_SPEEDUP`; None if it meets the rule."""
+    least = max(task["minimum_speedup"], policy["minimum_speedup"])
     if not _control_within_band(policy, workload):
         return "NOISE_TOO_HIGH"
     if not _above_floor(policy, workload, workload):
         return "BELOW_FLOOR"
-    if not _fast_enough(workload, used, task["minimum_speedup"]):
-        return "TOO_SLOW"
+    if not _fast_enough(workload, used, least):
+        return _too_slow(policy, workload, used, least)
     again = workload.get("confirmation")
     if again is not None and not _control_within_band(policy, again):
         return "NOISE_TOO_HIGH"
-    if again is not None and not _fast_enough(again, used, task["minimum_speedup"]):
-        return "TOO_SLOW"
+    if again is not None and not _fast_enough(again, used, least):
+        return _too_slow(policy, again, used, least)
     return _reason_against_resident(task, policy, workload)
 
 
@@ -69,8 +73,22 @@ def _reason_against_resident(task: Document, policy: Document, workload: Documen
         if not _above_floor(policy, measured, resident):
             return "BELOW_FLOOR"
         if not _fast_enough(measured, used, least):
-            return "TOO_SLOW"
+            return _too_slow(policy, measured, used, least)
     return None
+
+
+def reason_differences(
+    task: Document, policy: Document, workload: Document, used: str, stated: str | None
+) -> Iterator[Difference]:
+    """Compare a recorded reason with the one that the rule gives.
+
+    An interval that is too wide to tell reads NOISE_TOO_HIGH, and TOO_SLOW in events older than that distinction.
+    """
+    against = reason_against(task, policy, workload, used)
+    if against != UNDECIDED_SPEEDUP:
+        yield from differences(against, stated, "reason.code")
+    elif stated != "TOO_SLOW":
+        yield from differences("NOISE_TOO_HIGH", stated, "reason.code")
 
 
 def unmet_rules(task: Document, policy: Document, benchmark: Document, verified: Document) -> Iterator[Difference]:
@@ -159,6 +177,13 @@ def _above_floor(policy: Document, measured: Document, workload: Document) -> bo
 def _fast_enough(measured: Document, used: object, least: float) -> bool:
     found = speedup_over(measured, used)
     return bool(found["interval"]["low"] >= least and found["pairs_lost"] == 0)
+
+
+def _too_slow(policy: Document, measured: Document, used: object, least: float) -> str:
+    """Return the reason against a speedup that isn't enough: too slow, or an interval that is too wide to tell."""
+    found = speedup_over(measured, used)["interval"]
+    is_wide = math.log(found["high"] / found["low"]) / 2 > control_band(policy, measured)
+    return UNDECIDED_SPEEDUP if is_wide and found["low"] < least <= found["high"] else "TOO_SLOW"
 
 
 def _confirmed(policy: Document, workload: Document, used: object, least: float) -> bool:

@@ -1,6 +1,6 @@
 """Reads an input from its storage's first element, wherever the tensor begins.
 
-Refused by: layouts INCORRECT_NUMERICAL
+Refused by: layouts INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I10
 """
 
