@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from threading import RLock
+from types import NoneType
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from forge.adopt.call_key import Key, key_function
@@ -239,6 +240,10 @@ class AdoptedOperation:
 
         def call(keyset: Any, *arguments: Any) -> object:  # Any: torch checked the schema
             operands = arguments[:count]
+            types = set(map(type, operands))
+            if NoneType in types:  # torch lets None through
+                name = self.described.inputs[[one is None for one in operands].index(True)].name
+                raise TypeError(f"{self.described.op}: operand {name} is None, expected a tensor")
             if grad():
                 for one in operands:
                     if one.requires_grad:
@@ -246,7 +251,7 @@ class AdoptedOperation:
             for place in places:
                 if not arguments[place].is_inference():
                     torch.autograd.graph.increment_version(arguments[place])
-            if not modes() and plain.issuperset(map(type, operands)):
+            if not modes() and types <= plain:
                 inner = device if operands[0].is_cuda else host if operands[0].is_cpu else None
                 if inner is not None and (inner is device or not any(one.is_cuda for one in operands)):
                     with torch._C._AutoDispatchBelowAutograd():

@@ -78,14 +78,8 @@ class OwnFunctions:
                     return operation(*arguments, **named)
                 count()
                 return own(*arguments, **named)
-            known = []
-            for one in operands:
-                sizes: tuple[int, ...] | None = tuple(one.shape)
-                for size in one.shape:
-                    if not static(size):
-                        sizes = None
-                known.append((one.device, one.dtype, sizes))
-            if getattr(answers, ask(tuple(known))):
+            known = _known(operands, static)
+            if known is not None and getattr(answers, ask(known)):
                 return operation(*arguments, **named)
             return own(*arguments, **named)
 
@@ -104,7 +98,10 @@ class OwnFunctions:
 
     def _counted(self, operands: "Sequence[torch.Tensor]") -> Count | None:
         """Return what counts an eager call that stays with the own function; None for a call of the operation."""
-        key = tuple([(one.device, one.dtype) for one in operands])
+        try:
+            key = tuple([(one.device, one.dtype) for one in operands])
+        except AttributeError:  # the model leaves an operand out
+            return self._count(None, WhyNot("tensor_type", "an operand is None"))
         try:
             return self._counts[key]
         except KeyError:
@@ -117,6 +114,20 @@ class OwnFunctions:
         gpu, dtype, shape = slot or KnownCall("", "", None)
         taken = CallKind(self._op, gpu, dtype, tuple((shape or {}).items()), "fallback", None, None, why.reason)
         return self._tally.line(taken, why.detail).hits.add
+
+
+def _known(operands: "Sequence[torch.Tensor | None]", static: Callable[[object], bool]) -> "Known | None":
+    """Return what is known of a traced call's operands; None if the model leaves one out."""
+    known = []
+    for one in operands:
+        if one is None:
+            return None
+        sizes: tuple[int, ...] | None = tuple(one.shape)
+        for size in one.shape:
+            if not static(size):
+                sizes = None
+        known.append((one.device, one.dtype, sizes))
+    return tuple(known)
 
 
 def static_size() -> Callable[[object], bool]:

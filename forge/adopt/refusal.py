@@ -32,7 +32,7 @@ Reason = Literal[
 - `ranks`: ranks of torch.distributed see different publications.
 - `withdrawn`: a shadow call of this process found a wrong answer.
 - `gradient`: a gradient is asked for.
-- `tensor_type`: an operand is a subclass of torch.Tensor, or lies on a device without promoted kernels.
+- `tensor_type`: an operand is None or of a subclass of torch.Tensor, or lies on a device without promoted kernels.
 - `devices`: the operands lie on several devices.
 - `dtype`: an operand's element type isn't that of the operation.
 - `operands`: the operands' sizes contradict each other.

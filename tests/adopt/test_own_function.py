@@ -187,6 +187,25 @@ def test_keywords_and_gradients_are_those_of_the_own_function(tmp_path):
         assert counts(ops) == {"own_function": 2, "gradient": 1}
 
 
+@pytest.mark.parametrize("compiled", [False, True])
+def test_an_operand_that_the_model_leaves_out_stays_with_the_own_function(tmp_path, compiled):
+    def own(x, weight, eps):
+        return own_norm(x, 1 if weight is None else weight, eps)
+
+    publish(tmp_path, [kernel("rmsnorm", RMSNORM)])
+    torch._dynamo.reset()
+    with adopt(tmp_path, ["rmsnorm"], trust="promoted", refresh_s=0) as ops, torch.no_grad():
+        norm = ops.function("rmsnorm", own)
+        model = torch.compile(norm, backend="eager", fullgraph=True) if compiled else norm
+        x, weight = torch.randn(4, 64), torch.ones(64)
+        torch.testing.assert_close(model(x, None, EPS), own_norm(x, 1, EPS))
+        torch.testing.assert_close(model(x, weight, EPS), own_norm(x, weight, EPS))
+        assert counts(ops) == {"source": 1} | ({} if compiled else {"tensor_type": 1})
+        for given in (torch.enable_grad, torch.no_grad):
+            with given(), pytest.raises(TypeError, match="rmsnorm: operand weight is None, expected a tensor"):
+                torch.ops.forge.rmsnorm(x, None, EPS)
+
+
 def test_an_own_function_of_other_arguments_is_refused(tmp_path):
     publish(tmp_path, [ON_A_GPU])
     with adopt(tmp_path, ["rmsnorm"], trust="promoted", refresh_s=0) as ops:
