@@ -1,16 +1,17 @@
 """The rule for one workload: the first reason against it, and values that can't be built at all."""
 
 import math
+from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from forge.domain.evidence import Interval, Timing
+from forge.domain.evidence import Interval, Residency, Timing, WorkloadTiming
 from forge.domain.policy import Policy, TimingAuthority
 from forge.events import KernelPromoted
-from forge.ledger.audit.rule import reason_differences
+from forge.ledger.audit.rule import first_unmet
 from forge.pipeline.benchmark import undecided
 from forge.pipeline.promote import promote
 from forge.pipeline.promotion_rule import baseline_used, control_band, decide
@@ -84,9 +85,43 @@ def test_only_an_interval_that_can_tell_refuses_and_the_audit_says_the_same(
         assert not low < 1.1 <= width * low or math.log(width) / 2 <= band * (1 + 1e-9)
     else:
         assert (reason is None) == (low >= 1.1 and not lost)
+    assert audit_agrees(policy, measured)
+
+
+def audit_agrees(policy: Policy, measured: WorkloadTiming) -> bool:
+    """Return whether the audit gives the reason of the rule."""
+    reason = decide(TASK, policy, measured, "eager")
     documents = [one.model_dump(mode="json") for one in (TASK, policy, measured)]
-    stated = reason and reason.code
-    assert list(reason_differences(*documents, "eager", stated)) == []
+    unmet = first_unmet(*documents, "eager")
+    return (reason and reason.code) == (unmet and unmet.code)
+
+
+figures = st.fixed_dictionaries(
+    {},
+    optional={
+        "low": st.sampled_from([0.9, 1.05, 1.09, 1.1, 1.4]),
+        "pairs_lost": st.integers(0, 1),
+        "p90_ns": st.sampled_from([math.nextafter(FLOOR, 0), FLOOR]),
+        "process_pairs": st.sampled_from([POLICY.process_pairs - 1, POLICY.process_pairs]),
+        "control": st.sampled_from([(0.96, 1.04), (0.97, 1.06), (0.5, 1.0)]),
+        "method": st.sampled_from(["host_slope", "launch_plan"]),
+    },
+)
+
+
+@settings(max_examples=500)
+@given(first=figures, again=st.none() | figures, resident=st.none() | figures, resident_again=st.none() | figures)
+def test_the_audit_gives_the_reason_of_the_rule_for_every_part_of_a_measurement(
+    first: dict[str, Any], again: dict[str, Any] | None, resident: Any, resident_again: Any
+) -> None:
+    repeated = None if again is None else confirmed(**again)
+    residency = timing().residency
+    if resident is not None:
+        shared = confirmed(**resident).model_dump() | {"floor_ns": 500.0, "rounds": 20}
+        shared["confirmation"] = None if resident_again is None else confirmed(**resident_again)
+        residency = Residency(cache_bytes=1, operand_bytes=1, timing=shared, why_not=None)
+    changes = confirmed(**first).model_dump() | {"confirmation": repeated, "residency": residency}
+    assert audit_agrees(POLICY, WorkloadTiming.model_validate(timing().model_dump() | changes))
 
 
 @given(low=st.floats(0.01, 10), lost=st.integers(0, 2), half_width=st.floats(0.01, 0.1))

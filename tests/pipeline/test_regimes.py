@@ -10,7 +10,7 @@ from forge.events import KernelPromoted, PromotionDenied
 from forge.lab.timing.residency import Residence
 from forge.lab.timing.slope import SlopeSamples
 from forge.ledger.audit.differences import differences
-from forge.ledger.audit.rule import reason_against, reason_differences
+from forge.ledger.audit.rule import first_unmet, reason_differences
 from forge.ledger.audit.samples import workload
 from forge.pipeline.promote import promote
 from forge.pipeline.promotion_rule import decide
@@ -54,7 +54,7 @@ def test_a_policy_for_the_cold_regime_doesnt_look_at_the_other():
     assert decide(made(cold), cold, timing(residency=in_cache(low=0.5)), "eager") is None
     document = {name: value for name, value in POLICY.model_dump(mode="json").items() if name != "regimes"}
     slow = timing(residency=in_cache(low=0.5)).model_dump(mode="json")
-    assert reason_against(made().model_dump(mode="json"), document, slow, "eager") is None, "older than the field"
+    assert first_unmet(made().model_dump(mode="json"), document, slow, "eager") is None, "older than the field"
 
 
 def test_a_recorded_policy_that_names_no_regime_keeps_its_meaning_and_its_bytes():

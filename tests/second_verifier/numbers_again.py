@@ -217,15 +217,19 @@ def student(degrees):
 def reason(policy, task, workload, used):
     """The code of the first part of the rule that fails; None if none does."""
     for measured in filter(None, (workload, workload.get("confirmation"))):
+        if measured["candidate"]["method"] != workload["candidate"]["method"]:
+            return "CLOCK_DISAGREES"
+        if measured["process_pairs"] < policy["process_pairs"]:
+            return "NOISE_TOO_HIGH"
         slope = measured["candidate"]["method"] == "host_slope"
         band = policy["control_half_width" if slope else "replay_control_half_width"]
         if not 1 - band <= measured["control"]["low"] <= measured["control"]["high"] <= 1 + band:
             return "NOISE_TOO_HIGH"
-        if measured is workload and workload["candidate"]["p90_ns"] < policy["floor_slack"] * workload["floor_ns"]:
+        if measured["candidate"]["p90_ns"] < policy["floor_slack"] * workload["floor_ns"]:
             return "BELOW_FLOOR"
         found = next(one for one in measured["speedups"] if one["baseline"] == used)
-        if found["interval"]["low"] < task["minimum_speedup"] or found["pairs_lost"]:
-            return too_slow(found["interval"], task["minimum_speedup"], band)
+        if found["interval"]["low"] < least(task, policy) or found["pairs_lost"]:
+            return too_slow(found["interval"], least(task, policy), band)
     return reason_against_resident(policy, task, workload)
 
 
@@ -240,6 +244,8 @@ def reason_against_resident(policy, task, workload):
     if used == "best":
         used = min((one["baseline_median_ns"], one["baseline"]) for one in first["speedups"])[1]
     for measured in filter(None, (first, first["confirmation"])):
+        if measured["process_pairs"] < policy["process_pairs"]:
+            return "NOISE_TOO_HIGH"
         slope = measured["candidate"]["method"] == "host_slope"
         band = policy["control_half_width" if slope else "replay_control_half_width"]
         if not 1 - band <= measured["control"]["low"] <= measured["control"]["high"] <= 1 + band:
@@ -247,8 +253,8 @@ def reason_against_resident(policy, task, workload):
         if measured["candidate"]["p90_ns"] < policy["floor_slack"] * first["floor_ns"]:
             return "BELOW_FLOOR"
         found = next(one for one in measured["speedups"] if one["baseline"] == used)
-        if found["interval"]["low"] < task["minimum_speedup"] or found["pairs_lost"]:
-            return too_slow(found["interval"], task["minimum_speedup"], band)
+        if found["interval"]["low"] < least(task, policy) or found["pairs_lost"]:
+            return too_slow(found["interval"], least(task, policy), band)
     return None
 
 
@@ -257,6 +263,10 @@ def same_reason(compare, found, told):
     if found == UNDECIDED:
         found = told if told == "TOO_SLOW" else "NOISE_TOO_HIGH"
     compare.same("reason", found, told)
+
+
+def least(task, policy):
+    return max(task["minimum_speedup"], policy["minimum_speedup"])
 
 
 def too_slow(interval, least, band):

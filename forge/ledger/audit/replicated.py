@@ -5,12 +5,11 @@ from collections.abc import Iterator
 
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.rule import (
-    UNDECIDED_SPEEDUP,
     baseline_used,
     control_band,
     counted_measurement,
+    first_unmet,
     isolated_enough,
-    reason_against,
     speedup_over,
 )
 from forge.ledger.audit.samples import Document, workload
@@ -48,10 +47,10 @@ def replication_differences(
     )
     if policy is not None:
         yield from _lenient(event, policy, second)
-        against = reason_against(task, policy, second, used)
-        if against in (None, UNDECIDED_SPEEDUP):
-            apart = any(not _agree(one) for one in event["comparisons"])
-            against = "NOT_REPLICATED" if apart else "NOISE_TOO_HIGH" if against else None
+        unmet = first_unmet(task, policy, second, used)
+        against = unmet and unmet.code
+        if (unmet is None or unmet.is_undecided_speedup) and not all(map(_agree, event["comparisons"])):
+            against = "NOT_REPLICATED"
         yield from differences(against, reason, "reason.code")
 
 

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.samples import Document
@@ -12,8 +13,6 @@ _FIELD_DEFAULTS = {"confirmation": False, "gpu_timing_authority": "host_slope", 
 """Value of each policy field for policies that are older than the field."""
 _OLD_REGIMES = ["cold"]
 """Regimes of a policy that is older than the resident one."""
-UNDECIDED_SPEEDUP = "an interval that is too wide to tell"
-"""Answer of `reason_against` for an interval that holds the threshold and is wider than the control's band."""
 
 
 def counted_measurement(workload: Document) -> Document:
@@ -37,44 +36,65 @@ def baseline_used(task: Document, workload: Document) -> str:
     return str(min((one["baseline_median_ns"], one["baseline"]) for one in workload["speedups"])[1])
 
 
-def reason_against(task: Document, policy: Document, workload: Document, used: str) -> str | None:
-    """Return the code of the first reason against a workload, or `UNDECIDED_SPEEDUP`; None if it meets the rule."""
-    least = max(task["minimum_speedup"], policy["minimum_speedup"])
-    if not _control_within_band(policy, workload):
-        return "NOISE_TOO_HIGH"
-    if not _above_floor(policy, workload, workload):
-        return "BELOW_FLOOR"
-    if not _fast_enough(workload, used, least):
-        return _too_slow(policy, workload, used, least)
+@dataclass(frozen=True)
+class Unmet:
+    """The first part of the rule that a measurement doesn't meet."""
+
+    code: str
+    is_undecided_speedup: bool = False
+    """Whether the speedup's interval holds the threshold and is wider than the control's band: it can't tell."""
+
+
+def first_unmet(task: Document, policy: Document, workload: Document, used: str) -> Unmet | None:
+    """Return the first part of the rule that a workload doesn't meet; None if it meets all."""
+    found = _unmet(task, policy, workload, workload["floor_ns"], used)
     again = workload.get("confirmation")
-    if again is not None and not _control_within_band(policy, again):
-        return "NOISE_TOO_HIGH"
-    if again is not None and not _fast_enough(again, used, least):
-        return _too_slow(policy, again, used, least)
-    return _reason_against_resident(task, policy, workload)
+    if found is None and again is not None:
+        found = _unmet_by_confirmation(task, policy, workload, again, used)
+    return found or _unmet_by_resident(task, policy, workload)
 
 
-def _reason_against_resident(task: Document, policy: Document, workload: Document) -> str | None:
-    """Return the code of the first reason against the resident regime, if the policy asks for it and it applies."""
-    residency = workload.get("residency")
+def _unmet(task: Document, policy: Document, measured: Document, floor_ns: float, used: str) -> Unmet | None:
+    """Return the first part that one measurement doesn't meet: pairs, control, floor or speedup."""
+    if measured["process_pairs"] < policy["process_pairs"] or not _control_within_band(policy, measured):
+        return Unmet("NOISE_TOO_HIGH")
+    if measured["candidate"]["p90_ns"] < policy["floor_slack"] * floor_ns:
+        return Unmet("BELOW_FLOOR")
+    least = _least_speedup(task, policy)
+    if _fast_enough(measured, used, least):
+        return None
+    found = speedup_over(measured, used)["interval"]
+    is_wide = math.log(found["high"] / found["low"]) / 2 > control_band(policy, measured)
+    if is_wide and found["low"] < least <= found["high"]:
+        return Unmet("NOISE_TOO_HIGH", is_undecided_speedup=True)
+    return Unmet("TOO_SLOW")
+
+
+def _unmet_by_confirmation(
+    task: Document, policy: Document, workload: Document, again: Document, used: str
+) -> Unmet | None:
+    if again["candidate"]["method"] != workload["candidate"]["method"]:
+        return Unmet("CLOCK_DISAGREES")
+    return _unmet(task, policy, again, workload["floor_ns"], used)
+
+
+def _unmet_by_resident(task: Document, policy: Document, workload: Document) -> Unmet | None:
+    """Return the first part that the resident regime doesn't meet, if the policy asks for it and it applies."""
     if "resident" not in policy.get("regimes", _OLD_REGIMES):
         return None
+    residency = workload.get("residency")
     if residency is None or (residency["timing"] is None and residency["why_not"] is None):
-        return "INFRASTRUCTURE"
+        return Unmet("INFRASTRUCTURE")
     resident = residency["timing"]
     if resident is None:
         return None
-    used, least = baseline_used(task, resident), max(task["minimum_speedup"], policy["minimum_speedup"])
-    for measured in (resident, resident["confirmation"]):
-        if measured is None:
-            return None if workload.get("confirmation") is None else "INFRASTRUCTURE"
-        if not _control_within_band(policy, measured):
-            return "NOISE_TOO_HIGH"
-        if not _above_floor(policy, measured, resident):
-            return "BELOW_FLOOR"
-        if not _fast_enough(measured, used, least):
-            return _too_slow(policy, measured, used, least)
-    return None
+    used = baseline_used(task, resident)
+    found = _unmet(task, policy, resident, resident["floor_ns"], used)
+    if found is not None or workload.get("confirmation") is None:
+        return found
+    if resident["confirmation"] is None:
+        return Unmet("INFRASTRUCTURE")
+    return _unmet(task, policy, resident["confirmation"], resident["floor_ns"], used)
 
 
 def reason_differences(
@@ -82,13 +102,11 @@ def reason_differences(
 ) -> Iterator[Difference]:
     """Compare a recorded reason with the one that the rule gives.
 
-    An interval that is too wide to tell reads NOISE_TOO_HIGH, and TOO_SLOW in events older than that distinction.
+    An interval that can't tell reads NOISE_TOO_HIGH, and TOO_SLOW in events older than that distinction.
     """
-    against = reason_against(task, policy, workload, used)
-    if against != UNDECIDED_SPEEDUP:
-        yield from differences(against, stated, "reason.code")
-    elif stated != "TOO_SLOW":
-        yield from differences("NOISE_TOO_HIGH", stated, "reason.code")
+    found = first_unmet(task, policy, workload, used)
+    if found is None or not found.is_undecided_speedup or stated != "TOO_SLOW":
+        yield from differences(found and found.code, stated, "reason.code")
 
 
 def unmet_rules(task: Document, policy: Document, benchmark: Document, verified: Document) -> Iterator[Difference]:
@@ -109,7 +127,7 @@ def unmet_by_measurement(
 ) -> Iterator[tuple[str, str]]:
     """Yield name and threshold of each rule that the measurement at one shape doesn't meet."""
     (workload,) = measured["workloads"]
-    used, least = measured["baseline_used"], max(task["minimum_speedup"], policy["minimum_speedup"])
+    used, least = measured["baseline_used"], _least_speedup(task, policy)
     clock = f"{_required_clock(task, policy)} or launch_plan"
     pairs = policy["process_pairs"]
     for name, wanted, met in (
@@ -117,10 +135,10 @@ def unmet_by_measurement(
         ("timing authority", clock, _clock_accepted(task, policy, workload)),
         ("process pairs", f"at least {pairs}", workload["process_pairs"] >= pairs),
         ("control", "within the policy's band", _control_within_band(policy, workload)),
-        ("floor", "not below the floor", _above_floor(policy, workload, workload)),
+        ("floor", "not below the floor", _above_floor(policy, workload)),
         ("speedup", f"lower end at least {least}, no pair lost", _fast_enough(workload, used, least)),
-        ("confirmation", f"lower end at least {least} once more", _confirmed(policy, workload, used, least)),
-        ("resident", "the same where it applies", _reason_against_resident(task, policy, workload) is None),
+        ("confirmation", f"lower end at least {least} once more", _confirmed(task, policy, workload, used)),
+        ("resident", "the same where it applies", _unmet_by_resident(task, policy, workload) is None),
     ):
         if not met:
             yield name, wanted
@@ -170,8 +188,12 @@ def _control_within_band(policy: Document, measured: Document) -> bool:
     return bool(1 - band <= control["low"] and control["high"] <= 1 + band)
 
 
-def _above_floor(policy: Document, measured: Document, workload: Document) -> bool:
-    return bool(measured["candidate"]["p90_ns"] >= policy["floor_slack"] * workload["floor_ns"])
+def _above_floor(policy: Document, workload: Document) -> bool:
+    return bool(workload["candidate"]["p90_ns"] >= policy["floor_slack"] * workload["floor_ns"])
+
+
+def _least_speedup(task: Document, policy: Document) -> float:
+    return float(max(task["minimum_speedup"], policy["minimum_speedup"]))
 
 
 def _fast_enough(measured: Document, used: object, least: float) -> bool:
@@ -179,25 +201,11 @@ def _fast_enough(measured: Document, used: object, least: float) -> bool:
     return bool(found["interval"]["low"] >= least and found["pairs_lost"] == 0)
 
 
-def _too_slow(policy: Document, measured: Document, used: object, least: float) -> str:
-    """Return the reason against a speedup that isn't enough: too slow, or an interval that is too wide to tell."""
-    found = speedup_over(measured, used)["interval"]
-    is_wide = math.log(found["high"] / found["low"]) / 2 > control_band(policy, measured)
-    return UNDECIDED_SPEEDUP if is_wide and found["low"] < least <= found["high"] else "TOO_SLOW"
-
-
-def _confirmed(policy: Document, workload: Document, used: object, least: float) -> bool:
+def _confirmed(task: Document, policy: Document, workload: Document, used: str) -> bool:
     if not policy.get("confirmation", _FIELD_DEFAULTS["confirmation"]):
         return True
     again = workload.get("confirmation")
-    return (
-        again is not None
-        and again["candidate"]["method"] == workload["candidate"]["method"]
-        and again["process_pairs"] >= policy["process_pairs"]
-        and _control_within_band(policy, again)
-        and _above_floor(policy, again, workload)
-        and _fast_enough(again, used, least)
-    )
+    return again is not None and _unmet_by_confirmation(task, policy, workload, again, used) is None
 
 
 def _all_gates_passed(verified: Document) -> bool:
