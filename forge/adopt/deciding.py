@@ -189,14 +189,11 @@ class Decider:
         return DeviceChoice(line, function, judged.kernel.kernel_id, failed, index)
 
     def load_traceable(self, op: OperationForm, judged: CallDecision) -> TracedSource | None:
-        """Return the promoted source in a form that a compiler sees; None if that isn't possible."""
+        """Return the promoted source in a form that a compiler sees; None if it has none. Its import may raise."""
         assert judged.call is not None
         assert judged.kernel is not None
         assert judged.result is not None
-        try:
-            function = traceable(self._source(judged.kernel, judged.result), has_scalars=bool(op.scalars))
-        except Exception:  # noqa: BLE001 - promoted code may raise anything when it is imported
-            return None
+        function = traceable(self._source(judged.kernel, judged.result), has_scalars=bool(op.scalars))
         if function is None:
             return None
         line = self._tally.line(self._taken(op, judged.call, judged.kernel, "source"), COMPILED)

@@ -30,7 +30,7 @@ class _Answers:
 
 
 class OwnFunctions:
-    """When calls of one operation stay with the model's own function."""
+    """Decides which calls of one operation stay with the model's own function, and counts them."""
 
     def __init__(self, op: str, rule_out: RuledOut, tally: Tally) -> None:
         self._op, self._rule_out, self._tally = op, rule_out, tally
@@ -54,9 +54,10 @@ class OwnFunctions:
         self._lock = Lock()
 
     def function(self, own: Function, operation: Function, inputs: int) -> Function:
-        """Return what a model calls in place of `own`: that function, or the operation where a kernel might answer.
+        """Return the function that a model calls in place of `own`.
 
-        `inputs` is the operation's number of tensors. A call with fewer arguments by place goes to the operation.
+        It calls the operation if a kernel might answer, and `own` otherwise. `inputs` is the operation's number of
+        tensors. A call with fewer arguments by place goes to the operation.
         """
         import torch
 
@@ -97,7 +98,7 @@ class OwnFunctions:
         return name
 
     def _counted(self, operands: "Sequence[torch.Tensor]") -> Count | None:
-        """Return what counts an eager call that stays with the own function; None for a call of the operation."""
+        """Return the counter of an eager call that stays with the own function; None if the operation is called."""
         try:
             key = tuple([(one.device, one.dtype) for one in operands])
         except AttributeError:  # the model leaves an operand out

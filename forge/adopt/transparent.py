@@ -74,15 +74,15 @@ def register_transparent(operation: TracedOperation, name: str, library: "torch.
     def seen(mode: Any, overload: Any, types: Any, arguments: Any, keywords: Any) -> object:
         if getattr(config, "decompose_custom_triton_ops", True):  # torch.export keeps operations whole
             given = operation.filled(arguments)
-            source = operation.traced(given)
-            if source is not None:
-                try:
+            try:
+                source = operation.traced(given)
+                if source is not None:
                     with mode:
                         answer = source.function(*given)
                     source.compiled()
                     return answer
-                except Exception as error:  # noqa: BLE001 - a source may do what can't be traced, such as read values
-                    operation.keep_opaque(error)
+            except Exception as error:  # noqa: BLE001 - a source may raise at its import, or do what can't be traced
+                operation.keep_opaque(error)
         return mode.__torch_dispatch__(overload, types, arguments, keywords)
 
     library._register_torch_dispatch_rule(name, FunctionalTensorMode, seen)

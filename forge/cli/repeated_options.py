@@ -9,7 +9,7 @@ from forge.errors import UsageError
 
 
 def require_once(tree: TyperGroup, arguments: Sequence[str]) -> None:
-    """Raise UsageError if a command's option is repeated that isn't meant to be; other mistakes are the parser's."""
+    """Raise UsageError if an option that counts once is given twice. Other mistakes are left to the parser."""
     bad_usage = typer.BadParameter.__bases__[0]  # the class of all mistakes in arguments
     assert issubclass(bad_usage, Exception)
     command, rest = tree.commands.get(arguments[0]) if arguments else None, list(arguments[1:])

@@ -25,7 +25,7 @@ TOGETHER = 8
 """Number of shapes that lie outside in several axes at once, since a kernel may check one of two axes. Chosen; each
 costs a question."""
 FARTHEST = 8
-"""Factor by which a random size exceeds the largest one of its axis, at most. Without a limit, the size inside.
+"""Largest ratio of a random size to the largest one of its axis, or to the size inside if the axis has no limit.
 Chosen; three octaves outside, whose operands still fit into memory."""
 REPAIRS = 8
 """Number of times that each broken relation is repaired on the way to a shape inside. Chosen; a repair may break
@@ -163,7 +163,8 @@ def random_outside(
 ) -> list[tuple[Sizes, str]]:
     """Return random shapes outside, each with one axis changed and the condition that it breaks.
 
-    Each octave of a size up to `FARTHEST` times the largest one is equally likely.
+    Half of the draws begin at the axis's smallest size, half just above its largest one. All go up to `FARTHEST`
+    times the largest, and each octave is equally likely. Draws that lie inside are left out.
     """
     found: list[tuple[Sizes, str]] = []
     for axis in inside:

@@ -1,4 +1,4 @@
-"""Phase 10: measured times, and the withdrawal of a measurement that turns out to be wrong."""
+"""Measured times, and the withdrawal of a measurement that turns out to be wrong."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""Phase 5: submitted candidates, their claims, and the assessment of these claims."""
+"""Submitted candidates, their claims, and the assessment of these claims."""
 
 from typing import Literal
 

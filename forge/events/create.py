@@ -1,4 +1,4 @@
-"""Phase 1: what is wanted."""
+"""What is wanted."""
 
 from forge.domain.evidence import Admission
 from forge.domain.task import Task

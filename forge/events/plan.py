@@ -1,4 +1,4 @@
-"""Phase 2: the skills that the author gets, and why."""
+"""The skills that the author gets, and why."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Phase 11: promotions, denials, and the later end of a promotion."""
+"""Promotions, denials, and the later end of a promotion."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Phase 3: the rendered brief."""
+"""The rendered brief."""
 
 from forge.domain.digest import Digest
 from forge.events.fact import Fact

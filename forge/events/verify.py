@@ -1,4 +1,4 @@
-"""Phases 6 to 9: the results of the gates."""
+"""The results of the gates."""
 
 from pydantic import Field
 

@@ -175,7 +175,7 @@ def _ran(body: dict[str, object], raw: list[bytes]) -> dict[str, object]:
             try:
                 loaded_program = load.load_module(program["path"], f"program_{place}")
                 rows.append({"program": place, "outputs": _outputs(loaded_program.composed(given, named), raw)})
-            except Exception as error:  # noqa: BLE001 (a wrong program's own)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 (a wrong program's own)
                 rows.append(
                     {"program": place, "outputs": [], "raised": f"{type(error).__name__}: {error}"[:TEXT_LIMIT]}
                 )

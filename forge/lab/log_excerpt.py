@@ -28,7 +28,8 @@ NO_MODULE = (
     "a candidate has the modules of the Python that runs forge, and installs none. Use one of these, or install the "
     "module beside Forge, if you trust it"
 )
-"""Note beside a missing module. It repeats no name: a candidate could name a package that harms who installs it."""
+"""Note beside a missing module. It leaves the module's name out: a candidate could name a harmful package, and a
+reader might install it."""
 _DIRECTORY = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,()\[\]]+/)+")
 _PACKAGE = re.compile(r"/(?:[^\s/:'\"<>|,()\[\]]+/)*site-packages/")
 _FRAME = re.compile(r'^  File "(?P<path>[^"]+)", line (?P<line>\d{1,7})(?:, in .*)?$')

@@ -110,7 +110,7 @@ class Registry:
 
     @property
     def generation(self) -> str:
-        """The digest of the snapshot that answers."""
+        """The digest of the snapshot that lookups use now; a refresh may change it."""
         return self._shown.generation.sha256
 
     @property

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 WIDTH_INCHES = 9.0
 """Width of the picture. Chosen; a page of A4 is 8.3 inches wide."""
 AXIS_LABEL_INCHES = 0.8
-"""Width of what stands left of the axis, where the title begins."""
+"""Width in inches left of the axis. The title begins at the axis, so it wraps at the picture's width without this."""
 MOST_NAMED = 8
 """Largest number of series in the legend. Chosen; more names take more room than the lines."""
 MOST_DATES = 9

@@ -1,4 +1,4 @@
-"""Phase 10: has the lab time a verified candidate, and compares the samples with the promotion rule.
+"""Has the lab time a verified candidate, and compares the samples with the promotion rule.
 
 The order is `measure`, then `baselines`, then `conclude`, because later events hold the sequence numbers of earlier
 ones. Claims are assessed after the benchmark has its own number.

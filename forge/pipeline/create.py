@@ -1,4 +1,4 @@
-"""Phase 1: freezes a task."""
+"""Freezes a task."""
 
 import inspect
 import random

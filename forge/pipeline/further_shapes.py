@@ -1,4 +1,4 @@
-"""Phase 10 at the further shapes of a task: times a candidate that met the promotion rule at the first one.
+"""Times a candidate at the further shapes of its task, once it met the promotion rule at the first one.
 
 Each shape is timed by itself, in process pairs of its own, beside its own baselines. What is undecided or too slow
 there keeps the kernel from being promoted for that shape alone; a wrong answer refuses the candidate.

@@ -32,7 +32,10 @@ def gets_feedback(submitted: Recorded[CandidateSubmitted]) -> bool:
 
 
 def drawn_for_one(task: Task, operation: Operation, fixed: HeldOut, seed: int) -> tuple[Shape, ...]:
-    """Return the shapes of a seed; none if the task holds none out, since then it runs only at its own sizes."""
+    """Draw the held-out shapes of one candidate from `seed`.
+
+    Return none if the task itself holds none out (`fixed`): such a task runs only at its own sizes.
+    """
     rng = Seeded(seed, LABEL)
     if not fixed.shapes:
         return ()

@@ -1,4 +1,4 @@
-"""Phase 2: chooses the playbooks that an author gets, and says why.
+"""Chooses the playbooks that an author gets, and says why.
 
 Triage comes first. Then five skills are chosen from the two libraries: hygiene always, the operation's guide, the
 language's playbook, and the others that fit best. The same task and the same libraries give the same plan.

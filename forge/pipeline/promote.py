@@ -1,4 +1,4 @@
-"""Phase 11: applies the policy to the recorded evidence, and to nothing else.
+"""Applies the policy to the recorded evidence, and to nothing else.
 
 It uses no live result, no file and no clock. The kernel's version is the next number of its family.
 """

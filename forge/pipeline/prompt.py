@@ -1,4 +1,4 @@
-"""Phase 3: render the brief that an author works from, within a budget of tokens."""
+"""Render the brief that an author works from, within a budget of tokens."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Phase 1 for a user's own operation: freezes a reference file that candidates can be judged against."""
+"""Freezes a reference file of a user's own operation, so that candidates can be judged against it."""
 
 import random
 

@@ -1,4 +1,4 @@
-"""Phase 5: accept or refuse the files of a folder as a candidate.
+"""Accept or refuse the files of a folder as a candidate.
 
 The content of metadata.json isn't trusted either. A refusal is an event that names the file and its fault. An
 accepted candidate is copied, so later edits of the folder change nothing.

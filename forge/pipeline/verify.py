@@ -1,4 +1,7 @@
-"""Phases 6 to 9: has the lab examine a candidate, and turns the result into events."""
+"""Has the lab examine a candidate, and turns the result into events.
+
+The order of the gates is `ORDER` in `forge/lab/examine.py`.
+"""
 
 from collections.abc import Mapping
 

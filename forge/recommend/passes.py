@@ -41,7 +41,7 @@ def run_passes(passes: Sequence[OptimizationPass], request: Request, plans: tupl
         # The plans are complete before a pass runs, so they stay as they are whatever it raises.
         try:
             plans = _annotated(one, request, plans)
-        except (Exception, SystemExit) as error:  # noqa: BLE001
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a pass is foreign code
             note = f"optimization pass {number} failed and was left out: {_told(error)}"[:NOTE_LIMIT]
             plans = tuple(plan.model_copy(update={"notes": (*plan.notes, note)}) for plan in plans)
     return plans

@@ -91,6 +91,17 @@ def test_a_source_that_cannot_be_traced_leaves_the_operation_opaque_and_is_not_c
         assert [(one["reason"], one["hits"]) for one in ops.report().lines] == [("untraceable", 1)]
 
 
+def test_a_source_that_cannot_be_loaded_leaves_the_operation_opaque_and_the_report_says_why(tmp_path):
+    damaged = publish_alone(tmp_path, "triton_rmsnorm_h200_fp16_b4096_h4096_v1", gpu="h200")  # no test loaded it
+    with adopt(damaged, ["rmsnorm"], trust="promoted", refresh_s=0, mode="transparent") as ops:
+        (source,) = damaged.rglob("kernel.py")
+        source.chmod(0o644)
+        source.write_text("raise SystemError")
+        assert traced((4096, 4096), dtype=torch.float16) == [OPAQUE]
+        (line,) = ops.report().lines
+        assert (line["reason"], "kernel.py" in line["detail"]) == ("untraceable", True)
+
+
 @triton.jit
 def _bits_of(number):
     return number.to(tl.int32, bitcast=True)

@@ -69,7 +69,7 @@ def _titled(answer: Answer) -> tuple[str, str]:
 
 
 def moments(answer: Answer) -> list[Moment]:
-    """Return the rows of a history as moments to draw."""
+    """Return one `Moment` for each measurement of a history: its time, speedup, interval and machine."""
     found = []
     for row in answer.rows:
         one = dict(zip(answer.columns, row, strict=True))

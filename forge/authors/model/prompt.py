@@ -40,7 +40,11 @@ def prompt_of(
     document: FeedbackDocument,
     has_right_one: bool,
 ) -> str:
-    """Return the whole prompt. `parent` is the fastest right kernel so far, `last` the one that was just judged."""
+    """Return the whole prompt.
+
+    `variant` is a key of `VARIANTS`, `starting` the starting kernel.py, and `entry` its entry point. `parent` is the
+    fastest kernel so far that passed every gate, `last` the one that was judged last.
+    """
     parts = [brief, "# How to answer", RULES, VARIANTS[variant]]
     parts += [f"The entry point of kernel.py is `{entry}`.", OPTIMISE if has_right_one else FUNCTIONAL]
     if parent is not None:

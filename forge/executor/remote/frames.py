@@ -61,6 +61,8 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
 def last_frame(read_next: Callable[[], Frame], name: str, progress: Callable[[str], None]) -> Frame:
     """Return the answer or the refusal that ends a call, and report the progress before it.
 
+    `name` is the other machine's, for messages.
+
     Raises RemoteFailed for a message that is no part of an answer.
     """
     while True:

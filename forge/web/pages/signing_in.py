@@ -15,7 +15,7 @@ COOKIE = "forge_token"
 FORM_FIELD = "form_token"
 """Name of the hidden field of a form that shows that it was rendered for this person, lately."""
 LASTING_S = 3600
-"""Time in seconds for which a form can be sent after it was rendered, at least; at most twice that. A person may read
+"""Shortest time in seconds for which a rendered form can be sent. The longest is twice that. A person may read
 long before answering."""
 _SECRET = secrets.token_bytes(32)
 """Key of the tokens of forms; another one in each process, so a form of an earlier server is refused."""
