@@ -22,7 +22,7 @@ Function = Callable[..., object]
 Operands = tuple[KnownOperand, ...]
 RuledOut = Callable[[Operands], tuple[KnownCall | None, WhyNot] | None]
 """Function that says why no kernel could answer a call; None if one might."""
-Count = Callable[[], object]
+Counter = Callable[[], object]
 
 
 class _Answers:
@@ -39,13 +39,13 @@ class OwnFunctions:
         """Question of a traced program -> its attribute. torch bounds the number of programs of one function."""
         self._lock = Lock()
         """Held while an answer is found and noted, so that an older one never replaces a newer one."""
-        self._counts: dict[object, Count | None] = {}
-        """Devices and element types of an eager call -> what counts it; None where the operation is called."""
+        self._counters: dict[object, Counter | None] = {}
+        """Devices and element types of an eager call -> its counter; None where the operation is called."""
 
     def forget(self) -> None:
         """Answer every question anew. Programs whose answer changed are traced again, the others aren't."""
         with self._lock:
-            self._counts = {}
+            self._counters = {}
             for operands, name in self._names.items():
                 setattr(self._answers, name, self._rule_out(operands) is None)
 
@@ -61,7 +61,7 @@ class OwnFunctions:
         """
         import torch
 
-        answers, counted, static = self._answers, self._counted, static_size()
+        answers, counter_of, static = self._answers, self._counter_of, static_size()
 
         def attribute(known: "Known") -> str:
             return self._ask(known)
@@ -74,7 +74,7 @@ class OwnFunctions:
             if len(operands) < inputs:
                 return operation(*arguments, **named)
             if not torch.compiler.is_compiling():
-                count = counted(operands)
+                count = counter_of(operands)
                 if count is None:
                     return operation(*arguments, **named)
                 count()
@@ -94,24 +94,24 @@ class OwnFunctions:
             ruled_out = self._rule_out(operands)
             setattr(self._answers, name, ruled_out is None)
         if ruled_out is not None:
-            self._count(*ruled_out)()
+            self._new_counter(*ruled_out)()
         return name
 
-    def _counted(self, operands: "Sequence[torch.Tensor]") -> Count | None:
+    def _counter_of(self, operands: "Sequence[torch.Tensor]") -> Counter | None:
         """Return the counter of an eager call that stays with the own function; None if the operation is called."""
         try:
             key = tuple([(one.device, one.dtype) for one in operands])
         except AttributeError:  # the model leaves an operand out
-            return self._count(None, WhyNot("tensor_type", "an operand is None"))
+            return self._new_counter(None, WhyNot("tensor_type", "an operand is None"))
         try:
-            return self._counts[key]
+            return self._counters[key]
         except KeyError:
-            counts = self._counts
+            counts = self._counters
             ruled_out = self._rule_out(tuple(KnownOperand(*one, None) for one in key))
-            found = counts[key] = None if ruled_out is None else self._count(*ruled_out)
+            found = counts[key] = None if ruled_out is None else self._new_counter(*ruled_out)
             return found
 
-    def _count(self, slot: KnownCall | None, why: WhyNot) -> Count:
+    def _new_counter(self, slot: KnownCall | None, why: WhyNot) -> Counter:
         gpu, dtype, shape = slot or KnownCall("", "", None)
         taken = CallKind(self._op, gpu, dtype, tuple((shape or {}).items()), "fallback", None, None, why.reason)
         return self._tally.line(taken, why.detail).hits.add
