@@ -12,7 +12,7 @@ import pytest
 
 from forge.sandbox import limits
 from forge.sandbox.guest_entry import kernel, seccomp
-from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, REFUSED, WITHOUT_DEVICES
+from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, REFUSED, REFUSED_CHOICES, WITHOUT_DEVICES
 
 pytestmark = pytest.mark.usefixtures("walled")
 
@@ -74,6 +74,22 @@ def test_a_guest_leaves_the_kernel_no_work_for_the_time_in_which_it_is_stopped()
     assert ask(said) == {name: [-1, EPERM] for name in functions}
     numbers = {name: f"call({number}, 0, 0, 0, 0)" for name, number in WITHOUT_DEVICES[ARCH].items()}
     assert ask(numbers) == dict.fromkeys(numbers, EPERM)
+
+
+def test_a_guest_may_not_make_the_kernel_favour_it_while_it_is_timed() -> None:
+    """By a core of its own, by operands in huge pages, or by work for it while another side is timed."""
+    choices = REFUSED_CHOICES[ARCH]
+    (prctl, _, _), (madvise, _, _) = choices["PR_SCHED_CORE"], choices["MADV_COLLAPSE"]
+    refused = {
+        name: f"call({number}, *[{value} * (at == {place}) for at in range(5)])"
+        for name, (number, place, value) in choices.items()
+    }
+    may_be_traced, not_needed = 3, 4
+    allowed = {
+        "ask whether it may be traced": f"call({prctl}, {may_be_traced}, 0, 0, 0, 0)",
+        "need no pages": f"call({madvise}, 0, 0, {not_needed})",
+    }
+    assert ask({**refused, **allowed}) == {**dict.fromkeys(refused, EPERM), **dict.fromkeys(allowed, "worked")}
 
 
 def test_new_namespaces_by_any_call_are_refused() -> None:

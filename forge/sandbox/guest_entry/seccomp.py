@@ -15,6 +15,7 @@ from forge.sandbox.guest_entry.syscalls import (
     CLONE,
     CLONE3,
     REFUSED,
+    REFUSED_CHOICES,
     SOCKET,
     WITHOUT_DEVICES,
 )
@@ -23,11 +24,9 @@ EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
-_NUMBER, _ARCHITECTURE, _ARGUMENT_0 = (
-    0,
-    4,
-    16,
-)  # offsets in struct seccomp_data; little endian: low half first
+# offsets in struct seccomp_data; little endian: low half first
+_NUMBER, _ARCHITECTURE, _ARGUMENT_0 = 0, 4, 16
+_ARGUMENT_BYTES = 8
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _SET_MODE_FILTER, _TSYNC = 1, 1
 _X32 = 0x40000000
@@ -62,6 +61,14 @@ def program(machine: str, *, devices: bool = False) -> list[Instruction]:
     ]  # its flags are in memory, which a filter can't read
     for number in refused.values():
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | EPERM)]
+    for number, place, value in REFUSED_CHOICES[machine].values():
+        code += [
+            (_EQUAL, 0, 4, number),
+            (_LOAD, 0, 0, _ARGUMENT_0 + place * _ARGUMENT_BYTES),
+            (_EQUAL, 0, 1, value),
+            (_RETURN, 0, 0, _ERRNO | EPERM),
+            (_LOAD, 0, 0, _NUMBER),
+        ]
     code += [
         (_EQUAL, 0, 4, CLONE[machine]),
         (_LOAD, 0, 0, _ARGUMENT_0),

@@ -11,6 +11,24 @@ CLONE = {"x86_64": 56, "aarch64": 220}
 CLONE3 = 435
 """Number of the system call clone3, the same on every architecture."""
 
+_CHOICES = {
+    "prctl": {"PR_SCHED_CORE": (0, 62), "PR_SET_MEMORY_MERGE": (0, 67)},
+    "madvise": {"MADV_MERGEABLE": (2, 12), "MADV_COLLAPSE": (2, 25)},
+}
+"""Choices that are refused, by call: place of the argument, and its value (linux/prctl.h, asm-generic/mman-common.h).
+
+By `PR_SCHED_CORE` a core is shared with no other process: other load costs one side less than the others. Two let the
+kernel look for equal pages in a stopped process, and take that time from one that is timed. By `MADV_COLLAPSE`
+operands in shared memory move to huge pages: those of one side alone, and a caller's seldom lie so. Reading them in a
+row was 1.5 times as fast, on a virtual machine.
+"""
+_WITH_CHOICES = {"x86_64": {"madvise": 28, "prctl": 157}, "aarch64": {"prctl": 167, "madvise": 233}}
+REFUSED_CHOICES = {
+    machine: {name: (number, *which) for call, number in calls.items() for name, which in _CHOICES[call].items()}
+    for machine, calls in _WITH_CHOICES.items()
+}
+"""Number of the call, place of the argument and its value, for each choice that is refused, by architecture."""
+
 _SINCE_424 = {
     "io_uring_setup": 425,
     "io_uring_enter": 426,
