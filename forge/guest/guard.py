@@ -34,7 +34,9 @@ def map_far(descriptor: int, start: int, size_bytes: int) -> ctypes.Array[ctypes
 
 
 def close_pages(arena: mmap.mmap, size_bytes: int, ranges: Sequence[Sequence[object]]) -> None:
-    """Open the whole arena, then close each `[start, end, access]`."""
+    """Open the whole arena, also to processes that are forked, then close each `[start, end, access]`."""
+    if hasattr(mmap, "MADV_DOFORK"):
+        arena.madvise(mmap.MADV_DOFORK)
     base = ctypes.addressof(ctypes.c_char.from_buffer(arena))
     _protect(base, size_bytes, mmap.PROT_READ | mmap.PROT_WRITE)
     for start, end, access in ranges:

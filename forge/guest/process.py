@@ -12,7 +12,6 @@ import gc
 import locale
 import logging
 import os
-import re
 import resource
 import signal
 import sys
@@ -25,52 +24,18 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import torch
 
+from . import linux
+
 _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_"))
 """Resource limits that Python knows by name."""
-_STATUS = "/proc/thread-self/status"
-"""File in which the kernel reports the umask and the blocked, ignored and caught signals. C code can change them
-without Python's knowledge."""
-_STATUS_BYTES = 2**16
-"""Number of bytes that one reading of that file asks for; the kernel gives the whole file at once."""
-_STATUS_FIELDS = re.compile(rb"^(Umask|SigBlk|SigIgn|SigCgt):\t(\w+)$", re.MULTILINE)
-"""Fields of that file that are compared, with their values in base 16 or 8."""
 _SIGNALS = range(1, signal.NSIG)
 """Numbers of all signals."""
-_GPU = "/dev/nvidiactl"
-"""File that exists if the process can use an NVIDIA GPU."""
 _C = ctypes.CDLL(None)
 """The C library, and all else that is linked to this process."""
-_CONTROL = getattr(_C, "prctl", None)
-"""C function for the kernel's settings of a process, or None."""
-_ASKED_OF_CONTROL, _WRITTEN_BY_CONTROL = (42, 30, 3), (2, 25, 37)
-"""Numbers of some of its questions, from linux/prctl.h. PR_GET_THP_DISABLE, PR_GET_TIMERSLACK and PR_GET_DUMPABLE
-return their answer; PR_GET_PDEATHSIG, PR_GET_TSC and PR_GET_CHILD_SUBREAPER write it to an integer."""
-_OPENMP = tuple(getattr(_C, f"omp_get_{name}", None) for name in ("dynamic", "max_active_levels"))
-"""OpenMP's functions that return a setting, None for each that isn't linked to this process."""
-_OPENMP_SCHEDULE = getattr(_C, "omp_get_schedule", None)
-"""OpenMP's function that writes how loops are divided, by kind and size, or None."""
 _LOCALE_OF_THREAD = getattr(_C, "uselocale", None)
 """C function that returns a thread's own locale, or None."""
 if _LOCALE_OF_THREAD is not None:
     _LOCALE_OF_THREAD.restype = ctypes.c_void_p
-_CAUGHT_BY_LLVM = 0x41804A07
-"""Bits of the signals HUP, INT, QUIT, USR1, USR2, TERM, XCPU, XFSZ and SYS. On a GPU, LLVM catches them from Triton's
-first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
-
-
-def _umask_and_signals() -> tuple[tuple[bytes, int], ...]:
-    left_out = {b"SigIgn", b"SigCgt"} if os.path.exists(_GPU) else set[bytes]()
-    try:
-        status = os.open(_STATUS, os.O_RDONLY)
-        try:
-            fields = _STATUS_FIELDS.findall(os.read(status, _STATUS_BYTES))
-        finally:
-            os.close(status)
-    except OSError:
-        before = os.umask(0o77)
-        os.umask(before)
-        return ((b"Umask", before),)
-    return tuple((name, int(bits, 16) & ~(_CAUGHT_BY_LLVM if name in left_out else 0)) for name, bits in fields)
 
 
 def _environment() -> tuple[bytes, ...]:
@@ -110,22 +75,11 @@ def _file_of(descriptor: int) -> tuple[int, int] | None:
     return found.st_dev, found.st_ino
 
 
-def _kept_by_the_kernel() -> tuple[int, ...]:
-    """Return what Linux keeps for a process besides, such as the nanoseconds by which timers may be late."""
-    if _CONTROL is None:
-        return ()
-    written = (ctypes.c_int * len(_WRITTEN_BY_CONTROL))()
-    for place, number in enumerate(_WRITTEN_BY_CONTROL):
-        _CONTROL(number, ctypes.byref(written, place * ctypes.sizeof(ctypes.c_int)), 0, 0, 0)
-    return *(_CONTROL(number, 0, 0, 0, 0) for number in _ASKED_OF_CONTROL), *written
-
-
-def _openmp() -> tuple[int, ...]:
-    """Return how OpenMP divides work among threads: torch's own work, too."""
-    kind, size = ctypes.c_int(), ctypes.c_int()
-    if _OPENMP_SCHEDULE is not None:
-        _OPENMP_SCHEDULE(ctypes.byref(kind), ctypes.byref(size))
-    return *(read() for read in _OPENMP if read is not None), kind.value, size.value
+def _socket_timeout_s() -> float | None:
+    """Return for how many seconds new sockets wait; None for any time, or if nothing has imported them."""
+    sockets = sys.modules.get("socket")
+    timeout_s: float | None = None if sockets is None else sockets.getdefaulttimeout()
+    return timeout_s
 
 
 def _locale() -> tuple[object, ...]:
@@ -134,9 +88,11 @@ def _locale() -> tuple[object, ...]:
 
 
 PROCESS: Mapping[str, Callable[[], object]] = {
-    "the umask, or the signals that are blocked, ignored or caught": _umask_and_signals,
+    "the umask, the signals that are blocked, ignored or caught, or the filters of system calls": (
+        linux.umask_signals_and_filters
+    ),
     "signal handlers": lambda: tuple(map(_signal.getsignal, _SIGNALS)),
-    "timers": lambda: signal.getitimer(signal.ITIMER_REAL)[1],
+    "timers": linux.timers,
     "resource limits": lambda: tuple(map(resource.getrlimit, _LIMITS)),
     "how the system schedules it": _schedule,
     "the garbage collector": lambda: (
@@ -146,8 +102,9 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "whether Python traces memory": tracemalloc.is_tracing,
     "how long whole numbers may be as text": sys.get_int_max_str_digits,
     "standard input, output and errors": _standard_files,
-    "huge pages, timers' precision, or what else Linux keeps for it": _kept_by_the_kernel,
-    "how OpenMP divides work": _openmp,
+    "huge pages, timers' precision, or what else Linux keeps for it": linux.kept_by_the_kernel,
+    "how the floating-point unit is set": linux.floating_point_unit,
+    "how OpenMP divides work": linux.openmp,
     "hooks of Python's": _hooks,
     "how torch prints": lambda: tuple(vars(torch._tensor_str.PRINT_OPTS).items()),
     "how numpy prints": lambda: str(np.get_printoptions()),
@@ -156,9 +113,10 @@ PROCESS: Mapping[str, Callable[[], object]] = {
         logging.root.manager.disable,
         logging.root.isEnabledFor(logging.WARNING),
     ),
-    "the stack of new threads": threading.stack_size,
+    "the stack of new threads": lambda: (threading.stack_size(), linux.stack_of_new_threads_bytes()),
     "the locale": _locale,
     "the time zone": lambda: time.tzname,
+    "how long sockets wait": _socket_timeout_s,
 }
 """Settings that neither a call nor an import may change, by name."""
 BESIDE_IMPORTS: Mapping[str, Callable[[], object]] = {
@@ -170,5 +128,6 @@ BESIDE_IMPORTS: Mapping[str, Callable[[], object]] = {
     "where modules are found": lambda: (*sys.path, *map(id, sys.meta_path), *map(id, sys.path_hooks)),
     "the environment": _environment,
     "the recursion limit": sys.getrecursionlimit,
+    "how Python loads libraries": sys.getdlopenflags,
 }
 """Settings that an import may change, but no call that imports nothing, by name."""

@@ -206,7 +206,7 @@ def _watched(calls: Calls, function: Function, layout: Layout, command: channel.
     A caller that catches it goes on with the same inputs, in the same process.
     """
     inputs = _inputs_of(layout, command)
-    before = surroundings.look(inputs, compares_frozen=command.default_type != "float32")
+    before = surroundings.look(inputs, thorough=command.default_type != "float32")
     try:
         calls(function, layout, command, before)
     except BaseException:

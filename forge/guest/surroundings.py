@@ -18,7 +18,7 @@ import torch
 from numpy.random import mtrand
 from torch.nn.attention import SDPBackend
 
-from . import wire
+from . import linux, wire
 from .process import BESIDE_IMPORTS, PROCESS
 
 _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
@@ -49,19 +49,25 @@ class Surroundings:
     beside_imports: Mapping[str, object]
     modules: int
     """Number of imported modules."""
-    compares_frozen: bool
-    """Whether it is asked too what the garbage collector leaves out. That takes half a millisecond, as much as all
-    else, so one release does it."""
+    thorough: bool
+    """Whether it is asked too what the garbage collector leaves out, and how operands are mapped. Each takes about as
+    much time as all else, so few releases do it."""
+    mappings: tuple[linux.Mapping, ...]
+    """Mappings of the operands; none if the look isn't thorough."""
 
     def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
         """Return the status of a load, or of a release of calls, after a comparison; the log names what changed."""
-        if _forms(inputs) != self.forms:
+        operands = tuple(inputs)
+        if _forms(operands) != self.forms:
+            return wire.CHANGED_AN_INPUT
+        if self.thorough and linux.mappings_of(operands) != self.mappings:
+            print("left behind changed: the rights to memory of an operand", file=sys.stderr)  # noqa: T201 (the log)
             return wire.CHANGED_AN_INPUT
         if _tell_changed(self.settings, _read(_SETTINGS)):
             return wire.CHANGED_A_SETTING
         if len(sys.modules) == self.modules and _tell_changed(self.beside_imports, _read(BESIDE_IMPORTS)):
             return wire.CHANGED_A_SETTING
-        if self.compares_frozen and _left_out() != _LEFT_OUT_AT_START:
+        if self.thorough and _left_out() != _LEFT_OUT_AT_START:
             print("left behind changed: what the garbage collector leaves out", file=sys.stderr)  # noqa: T201 (the log)
             return wire.CHANGED_A_SETTING
         return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_generators())) else wire.DONE
@@ -80,7 +86,7 @@ _LEFT_OUT_AT_START = _left_out()
 """Whether these were left out before the first line of foreign code ran."""
 
 
-def look(inputs: Iterable[torch.Tensor], *, compares_frozen: bool = False) -> Surroundings:
+def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundings:
     """Read the tensors' forms and the process's settings.
 
     It first draws a number from each generator, so that none is at its seed, as in any program that has drawn. A
@@ -90,13 +96,15 @@ def look(inputs: Iterable[torch.Tensor], *, compares_frozen: bool = False) -> Su
     for generator in _on_devices():
         if generator.get_offset() == 0:
             generator.set_offset(_A_DRAW)
+    operands = tuple(inputs)
     return Surroundings(
-        forms=_forms(inputs),
+        forms=_forms(operands),
         settings=_read(_SETTINGS),
         generators=_read(_generators()),
         beside_imports=_read(BESIDE_IMPORTS),
         modules=len(sys.modules),
-        compares_frozen=compares_frozen,
+        thorough=thorough,
+        mappings=linux.mappings_of(operands) if thorough else (),
     )
 
 
@@ -176,6 +184,14 @@ def _attention() -> tuple[object, ...]:
     return *allowed, cuda.cudnn_sdp_enabled(), *(one for one in order if one != SDPBackend.CUDNN_ATTENTION.value)
 
 
+def _switches() -> tuple[object, ...]:
+    """Return what torch warns of and checks, and which libraries it calls on a processor besides oneDNN."""
+    nnpack = getattr(torch._C, "_get_nnpack_enabled", None)
+    checked = torch.sparse.check_sparse_tensor_invariants.is_enabled()
+    engine = torch.backends.quantized.engine
+    return torch.is_warn_always_enabled(), checked, engine, None if nnpack is None else nnpack()
+
+
 def _numpy_generator() -> tuple[object, ...]:
     """Return the generator's numbers from its memory: numpy's own method takes a hundred microseconds."""
     generator = mtrand.get_bit_generator()
@@ -241,7 +257,8 @@ _SETTINGS: Readings = {
     "whether torch uses oneDNN": lambda: torch.backends.mkldnn.enabled,
     "how torch uses cuDNN and cuBLAS": _libraries,
     "which kinds of attention torch may use": _attention,
-    "what numpy does about errors": np.geterr,
+    "other switches of torch": _switches,
+    "what numpy does about errors, and its buffers": lambda: (np.geterr(), np.getbufsize()),
     "how the processor rounds": _arithmetic,
     "what the processor stops at": _traps,
     "the processors it may use": _processors,

@@ -1,6 +1,9 @@
 """What counts as a setting that a call left changed, read in this process as a guest reads it."""
 
 import gc
+import mmap
+import os
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -38,7 +41,7 @@ def test_only_torch_itself_puts_cudnns_attention_first(order: list[int], first: 
 
 
 def test_what_the_garbage_collector_is_told_to_leave_out_shows() -> None:
-    before = look((), compares_frozen=True)
+    before = look((), thorough=True)
     assert before.status_after(()) == wire.DONE
     gc.freeze()
     try:
@@ -46,3 +49,28 @@ def test_what_the_garbage_collector_is_told_to_leave_out_shows() -> None:
     finally:
         gc.unfreeze()
     assert before.status_after(()) == wire.DONE
+
+
+@pytest.mark.parametrize("timer", [signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF])
+def test_a_timer_that_was_started_shows_and_one_that_only_runs_on_does_not(timer: int) -> None:
+    stopped = look(())
+    signal.setitimer(timer, 3600)
+    try:
+        assert stopped.status_after(()) == wire.CHANGED_A_SETTING
+        running = look(())
+        assert running.status_after(()) == wire.DONE
+    finally:
+        signal.setitimer(timer, 0)
+    assert running.status_after(()) == wire.CHANGED_A_SETTING
+
+
+@pytest.mark.skipif(not os.path.exists("/proc/self/maps"), reason="this system doesn't show mappings")
+@pytest.mark.parametrize("thorough", [True, False])
+def test_a_page_of_an_operand_that_no_forked_process_gets_shows_in_a_thorough_look(thorough: bool) -> None:
+    with mmap.mmap(-1, 3 * mmap.PAGESIZE) as pages:
+        operand = torch.frombuffer(pages, dtype=torch.float32)
+        before = look([operand], thorough=thorough)
+        assert before.status_after([operand]) == wire.DONE
+        pages.madvise(mmap.MADV_DONTFORK, mmap.PAGESIZE, mmap.PAGESIZE)
+        assert before.status_after([operand]) == (wire.CHANGED_AN_INPUT if thorough else wire.DONE)
+        del operand
