@@ -6,15 +6,19 @@ Replaces torch's `load_inline` and `load`: built once in the builder, ready-made
 import functools
 import importlib
 import shlex
+import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
 
+NO_EXECUTABLE_STACK = ("-Wl,-z,noexecstack",) if sys.platform == "linux" else ()
+"""Linux's flag of the linker against an executable stack, which an object that is loaded could give to the main
+thread for good."""
+
 
 def build(candidate: Path, scratch: Path, *, flags: Sequence[str]) -> list[Path]:
     """Import kernel.py, which builds an extension, with the host's flags after its own; return the shared objects."""
-    if flags:
-        _add(flags)
+    _add([*flags, *NO_EXECUTABLE_STACK])
     importlib.import_module(".load", __package__).load_module(str(candidate / "kernel.py"), "kernel")
     return sorted((scratch / "torch_extensions").rglob("*.so"))
 

@@ -1,4 +1,4 @@
-"""What the builder makes of C++ with fast maths leaves the thread that loads it as it was."""
+"""What the builder makes of C++ leaves the thread that loads it as it was."""
 
 import subprocess
 import sys
@@ -22,3 +22,24 @@ def test_fast_maths_leaves_subnormal_numbers_as_they_are(flag: str, tmp_path: Pa
     (built,) = guest.build({"scratch_directory": tmp_path, "source": SOURCE, "flags": [flag, "-std=c++17"]})
     done = subprocess.run([sys.executable, "-c", LOADS, str(built)], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["3.0", "True"]
+
+
+ASKS_FOR_AN_EXECUTABLE_STACK = r"""
+asm(".pushsection .note.GNU-stack,\"x\",@progbits\n.popsection");
+extern "C" float twice(float x) { return 2 * x; }
+"""
+SHOWS_ITS_STACK = """
+import ctypes, sys
+ctypes.CDLL(sys.argv[1])
+print(*(line.split()[1] for line in open("/proc/self/maps") if line.rstrip().endswith("[stack]")))
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="this system doesn't show mappings")
+def test_an_object_that_asks_for_an_executable_stack_gets_none(tmp_path: Path) -> None:
+    source = {"scratch_directory": tmp_path, "source": ASKS_FOR_AN_EXECUTABLE_STACK, "flags": ["-std=c++17"]}
+    (built,) = guest.build(source)
+    done = subprocess.run(
+        [sys.executable, "-c", SHOWS_ITS_STACK, str(built)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["rw-p"]

@@ -7,6 +7,7 @@ this call with a private cache, and in the guest it returns the built module.
 
 import importlib
 import subprocess
+import sys
 from pathlib import Path
 
 PLAIN_LIBRARY = "libkernel.so"
@@ -15,6 +16,10 @@ PLAIN_LIBRARY = "libkernel.so"
 FAST_MATHS = ("-Ofast", "-ffast-math")
 """Flags that the linker isn't given. With them GCC up to 12 links `crtfastmath.o` into a shared object, which treats
 subnormal numbers as zeros in the thread that loads it."""
+
+NO_EXECUTABLE_STACK = ("-Wl,-z,noexecstack",) if sys.platform == "linux" else ()
+"""Linux's flag of the linker against an executable stack, which an object that is loaded could give to the main
+thread for good."""
 
 
 def prepare(body: dict[str, object]) -> None:
@@ -43,7 +48,7 @@ def _compile(source: str, flags: list[str], scratch: Path) -> Path:
     linked = [flag for flag in flags if flag not in FAST_MATHS]
     for command in (
         [*flags, "-c", str(text), "-o", str(compiled)],
-        [*linked, "-shared", str(compiled), "-o", str(target)],
+        [*linked, *NO_EXECUTABLE_STACK, "-shared", str(compiled), "-o", str(target)],
     ):
         subprocess.run(["/usr/bin/env", "g++", *command, "-fPIC"], check=True)
     return target
