@@ -26,6 +26,10 @@ _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
 next number; one plus the third rounds down to one."""
 _LONG, _LITTLE = np.longdouble(1), np.longdouble(2.0**-60)
 """Numbers that show how precisely the processor's older unit adds, which C's `long double` uses on x86."""
+_ELEMENTS_OF_A_WORKER = 2**15
+"""Number of elements from which on torch gives a thread a part of its own (GRAIN_SIZE in ATen's TensorIterator.h)."""
+_WORKERS = "how worker threads of OpenMP round"
+"""Name of what is asked of them in the log."""
 _MT19937_BYTES = 4 * (624 + 1)
 """Size in bytes of the state of torch's generator on the processor: 624 words, and the position of the next one."""
 _A_DRAW = 4
@@ -37,6 +41,7 @@ _MADE_HERE: list[object] = []
 _MADE_BEFORE = sys.modules
 """Object that it leaves out in a guest that was forked."""
 Form = tuple[object, ...]
+Answers = tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,8 @@ class Surroundings:
     much time as all else, so few releases do it."""
     mappings: tuple[linux.Mapping, ...]
     """Mappings of the operands; none if the look isn't thorough."""
+    of_workers: Answers
+    """Answers of this thread's workers to sums that show how they round; none if the look isn't thorough."""
 
     def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
         """Return the status of a load, or of a release of calls, after a comparison; the log names what changed."""
@@ -66,6 +73,8 @@ class Surroundings:
         if _tell_changed(self.settings, _read(_SETTINGS)):
             return wire.CHANGED_A_SETTING
         if len(sys.modules) == self.modules and _tell_changed(self.beside_imports, _read(BESIDE_IMPORTS)):
+            return wire.CHANGED_A_SETTING
+        if self.thorough and _tell_changed({_WORKERS: self.of_workers}, {_WORKERS: _arithmetic_of_workers()}):
             return wire.CHANGED_A_SETTING
         if self.thorough and _left_out() != _LEFT_OUT_AT_START:
             print("left behind changed: what the garbage collector leaves out", file=sys.stderr)  # noqa: T201 (the log)
@@ -105,6 +114,7 @@ def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundi
         modules=len(sys.modules),
         thorough=thorough,
         mappings=linux.mappings_of(operands) if thorough else (),
+        of_workers=_arithmetic_of_workers() if thorough else (),
     )
 
 
@@ -131,6 +141,16 @@ def _arithmetic() -> bytes:
     """Return how this thread rounds, and whether it treats subnormal numbers as zeros."""
     long = float(_LONG + _LITTLE - _LONG)
     return struct.pack("5d", _ONE + _MORE, _ONE + _LESS, -_ONE - _LESS, _SMALLEST * _ONE, long)
+
+
+def _arithmetic_of_workers() -> Answers:
+    """Return the least and the largest answer of OpenMP's threads to some sums, each on its own part of a tensor.
+
+    They are those that this thread has started, or starts for that.
+    """
+    elements = torch.ones(torch.get_num_threads() * _ELEMENTS_OF_A_WORKER, dtype=torch.float64)
+    answers: list[torch.Tensor] = [elements + _MORE, elements + _LESS, -elements - _LESS, elements * _SMALLEST]
+    return tuple((float(one.min()), float(one.max())) for one in answers)
 
 
 def _traps() -> int:
