@@ -308,7 +308,7 @@ def test_the_audit_renders_what_the_writer_rendered(text: str, number: float) ->
 
     written = canonical({"k": text, "n": number, "l": [None, True, -1], "d": {"b": 1, "a": ""}}).decode()
     parsed = json.loads(written, parse_float=auditing._Number, parse_int=auditing._Number)
-    assert auditing._render(parsed) == written
+    assert auditing.render(parsed) == written
 
 
 def test_a_missing_trigger_is_named(filled: Path) -> None:

@@ -10,6 +10,7 @@ import sqlite3
 import sys
 from pathlib import Path
 
+import models_again
 import numbers_again
 import promotions_again
 import signatures
@@ -58,6 +59,7 @@ def main(home):
     counts["digests"] = digests(events, faults)
     counts["decisions"] = promotions_again.check(events, faults, digest_of)
     counts["benchmarks"], counts["promotions"] = numbers_again.check(home, events, faults)
+    counts["models"] = models_again.check(home, events, faults)
     return {"counts": counts, "faults": faults, "head": leaves[-1].hex(), "modules": sorted(sys.modules)}
 
 

@@ -11,8 +11,11 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
+from forge.ledger.audit.each_ledger import Row, imported_ledgers, problem_of, rows_of
 from forge.ledger.audit.early_stop import stop_differences
 from forge.ledger.audit.further_shapes import proven_shapes, shape_differences, unnamed_evidence
+from forge.ledger.audit.models import TYPES as MODEL_TYPES
+from forge.ledger.audit.models import ModelNumbers
 from forge.ledger.audit.replicated import replication_differences
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import (
@@ -41,22 +44,17 @@ _MALFORMED_ERRORS = (
 )
 """Exceptions that reading a document of another form raises."""
 
-Row = tuple[int, bytes, bytes]
-"""An event's place, type and payload."""
-
 
 def number_problems(connection: sqlite3.Connection, runs: Path) -> list[AuditProblem]:
     """Return a problem for each number, of this ledger and of imported ones, that differs from its samples."""
-    wanted = f"type IN ({', '.join(repr(name) for name in _NUMERIC_TYPES)})"
-    own = connection.execute(f"SELECT seq, type, payload FROM event WHERE {wanted} ORDER BY seq")  # noqa: S608
-    found = list(Numbers(runs).problems(own))
-    if not connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'foreign_event'").fetchone():
-        return found
-    for (ledger_id,) in connection.execute("SELECT DISTINCT ledger_id FROM foreign_event").fetchall():
-        query = f"SELECT seq, type, payload FROM foreign_event WHERE ledger_id = ? AND {wanted} ORDER BY seq"  # noqa: S608
-        for problem in Numbers(runs, run_folders=False).problems(connection.execute(query, (ledger_id,))):
-            what = f"event {problem.seq} of {ledger_id.decode()}: {problem.what}"
-            found.append(AuditProblem(None, what, problem.expected, problem.found))
+    found = list[AuditProblem]()
+    for ledger_id in (None, *imported_ledgers(connection)):
+        of_runs = Numbers(runs, run_folders=ledger_id is None).problems(
+            rows_of(connection, ledger_id, _NUMERIC_TYPES)
+        )
+        of_models = ModelNumbers(runs).problems(rows_of(connection, ledger_id, MODEL_TYPES))
+        problems = (*of_runs, *of_models)
+        found += problems if ledger_id is None else (problem_of(ledger_id, one) for one in problems)
     return found
 
 

@@ -25,7 +25,7 @@ def quick_document(payload: bytes) -> dict[str, object] | None:
 def canonical_text(text: str) -> tuple[object, str]:
     """Return a document, its numbers as written, and its canonical text; raise ValueError or RecursionError."""
     document = json.loads(text, parse_float=_Number, parse_int=_Number, parse_constant=_refuse_constant)
-    return document, _render(document)
+    return document, render(document)
 
 
 class _Number(str):
@@ -38,15 +38,15 @@ def _refuse_constant(name: str) -> object:
     raise ValueError(f"{name} isn't JSON")
 
 
-def _render(node: object) -> str:
-    """Return the canonical text: sorted keys, no spaces, no needless escapes, numbers as they were written."""
+def render(node: object) -> str:
+    """Return canonical text: sorted keys, no spaces, no needless escapes, numbers as they were written."""
     match node:
         case _Number():
             return str(node)
         case dict():
-            return "{" + ",".join(f"{_quoted(key)}:{_render(node[key])}" for key in sorted(node)) + "}"
+            return "{" + ",".join(f"{_quoted(key)}:{render(node[key])}" for key in sorted(node)) + "}"
         case list():
-            return "[" + ",".join(map(_render, node)) + "]"
+            return "[" + ",".join(map(render, node)) + "]"
         case _:
             return _quoted(node)
 

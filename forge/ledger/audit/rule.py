@@ -184,7 +184,11 @@ def control_band(policy: Document, measured: Document) -> float:
 
 
 def _control_within_band(policy: Document, measured: Document) -> bool:
-    band, control = control_band(policy, measured), measured["control"]
+    return within_band(measured["control"], control_band(policy, measured))
+
+
+def within_band(control: Document, band: float) -> bool:
+    """Return whether the whole interval of a control lies within 1 +- `band`."""
     return bool(1 - band <= control["low"] and control["high"] <= 1 + band)
 
 

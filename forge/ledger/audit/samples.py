@@ -85,10 +85,13 @@ class SampledTimes:
 
     def ratio(self, over: str, side: str) -> Ratio:
         """Return how many times faster a side is than another, paired by round."""
-        pairs = zip(self.times(over), self.times(side), strict=True)
-        return Ratio(
-            tuple(statistics.median(math.log(b / s) for b, s in zip(*pair, strict=True)) for pair in pairs),
-        )
+        return ratio_of(self.times(over), self.times(side))
+
+
+def ratio_of(over: Times, times: Times) -> Ratio:
+    """Return how many times shorter `times` are than `over`, paired by round."""
+    pairs = zip(over, times, strict=True)
+    return Ratio(tuple(statistics.median(math.log(b / s) for b, s in zip(*pair, strict=True)) for pair in pairs))
 
 
 def first_and_confirmation(document: Document) -> tuple[SampledTimes, SampledTimes | None]:

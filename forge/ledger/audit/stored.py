@@ -11,16 +11,22 @@ from forge.ledger.audit.samples import Document
 
 def stored_document(runs: Path, digest: str) -> Document | None:
     """Return the document stored under a digest; None if its bytes are missing or have another digest."""
-    try:
-        content = (runs / "cas" / digest[:2] / digest).read_bytes()
-    except OSError:
-        return None
-    if hashlib.sha256(content).hexdigest() != digest:
+    content = stored_bytes(runs, digest)
+    if content is None:
         return None
     document = json.loads(content)
     if not isinstance(document, dict):
         raise TypeError(f"blob {digest} is {type(document).__name__}, expected an object")
     return document
+
+
+def stored_bytes(runs: Path, digest: str) -> bytes | None:
+    """Return the bytes stored under a digest; None if they are missing or have another digest."""
+    try:
+        content = (runs / "cas" / digest[:2] / digest).read_bytes()
+    except OSError:
+        return None
+    return content if hashlib.sha256(content).hexdigest() == digest else None
 
 
 def report_differences(event: Document, report: Document) -> Iterator[Difference]:
