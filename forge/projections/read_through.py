@@ -38,6 +38,7 @@ from forge.projections.altered_tables import altered_tables
 from forge.projections.earlier_rows import contradictions
 from forge.projections.fold import Position
 from forge.projections.folds import TAKERS
+from forge.projections.read_runs import run_contradictions
 from forge.projections.read_sessions import SessionsRead
 from forge.projections.sqlite_file import create
 from forge.projections.state import State
@@ -120,6 +121,8 @@ def _refusals(
         for what, complaint in _unlike_the_writers(row, event.event):
             yield _problem(row.seq, what, complaint)
         if whole:
+            for complaint in run_contradictions(event, all_runs, state):
+                yield _problem(row.seq, "what its run says", complaint)
             for complaint in _fold(event, row, rows, state, all_runs, all_sessions):
                 yield _problem(row.seq, STOPS_READERS[1], complaint)
             if published is not None and published.is_due(row.seq) and state.changed is not None:
