@@ -63,19 +63,22 @@ def gathered(workspace: Workspace, run_id: str) -> RecordedCandidate:
 def verified(workspace: Workspace, run_id: str, *, artifact_sha256: Digest | None = None) -> CandidateVerified:
     """Record that every gate passed, over what was built, where that is stored already."""
     evidence = gathered(workspace, run_id)
-    report = canonical({"candidate": evidence.submitted.candidate})
+    errors = tuple(
+        WorkloadErrors(shape=shape, inputs="normal", max_relative_error=1e-7, bound_used=0.1)
+        for shape in evidence.task.shapes
+    )
+    gates = (GateResult(name="numerics", verdict="passed", observed="0.1 x the bound", threshold="1"),)
+    report = _report(evidence, errors, gates)
     event = CandidateVerified(
         run_id=run_id,
         task_id=evidence.task.task_id,
         candidate=evidence.submitted.candidate,
         attempt=evidence.attempt,
         artifact_sha256=artifact_sha256,
-        workloads=(
-            WorkloadErrors(shape=evidence.task.shape, inputs="normal", max_relative_error=1e-7, bound_used=0.1),
-        ),
+        workloads=errors[:1],
         shapes_verified=evidence.task.shapes,
-        gates=(GateResult(name="numerics", verdict="passed", observed="0.1 x the bound", threshold="1"),),
-        seeds_sha256=sha256(b"seeds"),
+        gates=gates,
+        seeds_sha256=sha256(canonical({"seeds": [1]})),
         isolation=WALL,
         env_sha256=evidence.environment.env_sha256,
         simulated=False,
@@ -85,6 +88,23 @@ def verified(workspace: Workspace, run_id: str, *, artifact_sha256: Digest | Non
     workspace.directory(run_id).write("verification_report.json", report)
     workspace.append((event,), run_id=run_id, key=f"verify:{run_id}:1", actor=GATE)
     return event
+
+
+def _report(evidence: RecordedCandidate, errors: tuple[WorkloadErrors, ...], gates: tuple[GateResult, ...]) -> bytes:
+    return canonical(
+        {
+            "candidate": evidence.submitted.candidate,
+            "task_id": evidence.task.task_id,
+            "attempt": evidence.attempt,
+            "verdict": {"verdict": "accepted"},
+            "gates_sha256": None,
+            "gates": [gate.model_dump(mode="json") for gate in gates],
+            "workloads": [one.model_dump(mode="json") for one in errors],
+            "seeds": [1],
+            "isolation": WALL.model_dump(mode="json"),
+            "environment": evidence.environment.env_sha256,
+        }
+    )
 
 
 def benchmarked(workspace: Workspace, run_id: str, *, taken: Samples | None = None) -> BenchmarkRecorded:

@@ -206,6 +206,11 @@ def test_altered_figures_of_a_replication_are_found(kept: Path) -> None:
     assert "comparisons.first_pairs" in found(comparisons=[{**event["comparisons"][0], "first_pairs": 9}])
     slower = {**event["workloads"][0], "control": {"ratio": 1.0, "low": 0.9, "high": 1.1}}
     assert "workloads[0].control.low" in found(workloads=[slower])
+    elsewhere = {**event["workloads"][0], "shape": {**event["workloads"][0]["shape"], "batch": 1}}
+    assert found(workloads=[elsewhere]) == ["workloads[0].shape"]
+    told = {"outcome": "contradicted", "reason": {"code": "NOT_REPLICATED", "message": ""}, "workloads": []}
+    assert found(**told) == ["workloads"]
+    assert found(**told, comparisons=[]) == ["workloads"]
     (compared,) = event["comparisons"]
     assert "comparisons" in found(comparisons=[])
     assert "comparisons.session_spread" in found(comparisons=[{**compared, "session_spread": 99.0}])

@@ -10,10 +10,10 @@ from contextlib import closing
 from pathlib import Path
 
 from forge.errors import LedgerCorrupt, UsageError, WorkspaceNotFound
+from forge.ledger.audit.contents import content_problems
 from forge.ledger.audit.evidence import EvidenceCheck
 from forge.ledger.audit.file import file_problems, page_problems
 from forge.ledger.audit.imported import ForeignLedgers
-from forge.ledger.audit.numbers import number_problems
 from forge.ledger.audit.published import Published
 from forge.ledger.audit.read_only import connect_to_read
 from forge.ledger.audit.report import (
@@ -67,7 +67,7 @@ def audit(
             reading.begin(connection, asked={note.size for note in (given, *notes.values()) if note is not None})
             if whole := _read_rows(reading, connection, row_problems, full=full):
                 file_found += [*reading.left_over(), *imported.problems(connection, reading.imports)]
-                file_found += _published_number_problems(connection, runs, published) if published else []
+                file_found += _content_problems(connection, runs, published) if published else []
             decided = _last_decision(connection)
             file_found += page_problems(connection)
     except (sqlite3.Error, LedgerCorrupt, UnicodeDecodeError) as error:  # the last: SQLite's message quotes damage
@@ -161,11 +161,9 @@ def _last_decision(connection: sqlite3.Connection) -> int:
     return last if isinstance(last, int) else 0
 
 
-def _published_number_problems(
-    connection: sqlite3.Connection, runs: Path | None, published: Published
-) -> list[AuditProblem]:
-    """Return a problem for each number that samples don't give, and for each published one that events don't."""
-    return (number_problems(connection, runs) if runs is not None else []) + published.problems(connection)
+def _content_problems(connection: sqlite3.Connection, runs: Path | None, published: Published) -> list[AuditProblem]:
+    """Return what stored bytes and published files don't bear out."""
+    return (content_problems(connection, runs) if runs is not None else []) + published.problems(connection)
 
 
 def _read_rows(reading: Reading, connection: sqlite3.Connection, problems: list[AuditProblem], *, full: bool) -> bool:

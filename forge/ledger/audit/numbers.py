@@ -6,16 +6,13 @@ recorded, because no sample gives it.
 
 import hashlib
 import json
-import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
-from forge.ledger.audit.each_ledger import Row, imported_ledgers, problem_of, rows_of
+from forge.ledger.audit.each_ledger import Row
 from forge.ledger.audit.early_stop import stop_differences
 from forge.ledger.audit.further_shapes import proven_shapes, shape_differences, unnamed_evidence
-from forge.ledger.audit.models import TYPES as MODEL_TYPES
-from forge.ledger.audit.models import ModelNumbers
 from forge.ledger.audit.replicated import replication_differences
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import (
@@ -28,12 +25,12 @@ from forge.ledger.audit.rule import (
     unmet_rules,
 )
 from forge.ledger.audit.samples import Document, contenders_of, first_and_confirmation, summary, workload
-from forge.ledger.audit.stored import report_differences, stored_document
+from forge.ledger.audit.stored import stored_document
 
 _BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
 _REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified", "ShapeTimed")
 """Types of events that later events name by their place."""
-_NUMERIC_TYPES = (
+TYPES = (
     *("TaskCreated", "EnvironmentCaptured", "BaselineRecorded", "ShapeTimed", *_BENCHMARKS),
     *("CandidateVerified", "KernelPromoted", "KernelDeprecated", "KernelRevoked", "ClaimRecorded", "ClaimAssessed"),
     *("ExperimentClosed", "RunSealed", "ReplicationRecorded", "BenchmarkInvalidated"),
@@ -43,19 +40,6 @@ _MALFORMED_ERRORS = (
     *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
 )
 """Exceptions that reading a document of another form raises."""
-
-
-def number_problems(connection: sqlite3.Connection, runs: Path) -> list[AuditProblem]:
-    """Return a problem for each number, of this ledger and of imported ones, that differs from its samples."""
-    found = list[AuditProblem]()
-    for ledger_id in (None, *imported_ledgers(connection)):
-        of_runs = Numbers(runs, run_folders=ledger_id is None).problems(
-            rows_of(connection, ledger_id, _NUMERIC_TYPES)
-        )
-        of_models = ModelNumbers(runs).problems(rows_of(connection, ledger_id, MODEL_TYPES))
-        problems = (*of_runs, *of_models)
-        found += problems if ledger_id is None else (problem_of(ledger_id, one) for one in problems)
-    return found
 
 
 class Numbers:
@@ -140,14 +124,16 @@ class Numbers:
             yield from ((seq, one) for one in self._of_no_verdict(event))
             return
         (recorded,) = measured
-        timed = self._baselines.pop(run_id, [])[-len(recorded["speedups"]) :]
+        timed = self._baselines.pop(run_id, [])[-len(recorded["speedups"]) :]  # a crash may leave some before these
         samples = self._stored(recorded["samples_sha256"])
         if samples is None:
             return
         own = list(differences(workload(samples, recorded), recorded, "workloads[0]"))
-        own += list(self._of_decision(event, recorded)) + list(self._of_report(event))
+        own += self._of_decision(event, recorded)
         own += list(self._of_attempts(event, samples, recorded["samples_sha256"]))
-        yield from self._of_baselines(samples, recorded, timed)
+        kinds = [baseline["kind"] for _, baseline in timed]
+        own += list(differences([one["baseline"] for one in recorded["speedups"]], kinds, "baselines"))
+        yield from self._of_baselines(event, samples, recorded, timed)
         if "baseline_seqs" in event:
             own += list(differences([place for place, _ in timed], event["baseline_seqs"], "baseline_seqs"))
         yield from ((seq, one) for one in own)
@@ -177,29 +163,25 @@ class Numbers:
             policy = self._stored(event["policy_sha256"])
             yield from stop_differences(event, self._tasks[event["task_id"]], policy, samples)
             yield from self._of_attempts(event, samples, digest)
-        yield from self._of_report(event)
 
     def _of_baselines(
-        self, samples: Document, recorded: Document, timed: list[tuple[int, Document]]
+        self, event: Document, samples: Document, recorded: Document, timed: list[tuple[int, Document]]
     ) -> Iterator[tuple[int, Difference]]:
         first, _ = first_and_confirmation(samples)
         for place, baseline in timed:
+            expected = {name: event[name] for name in ("task_id", "env_sha256")} | {"shape": recorded["shape"]}
             if baseline["kind"] in first.sides:
-                expected = {"shape": recorded["shape"], "timing": summary(first, baseline["kind"])}
-                yield from ((place, one) for one in differences(expected, baseline, ""))
+                expected |= {"timing": summary(first, baseline["kind"])}
+            yield from ((place, one) for one in differences(expected, baseline, ""))
 
     def _of_decision(self, event: Document, recorded: Document) -> Iterator[Difference]:
         task, policy = self._tasks[event["task_id"]], self._stored(event["policy_sha256"])
         used = baseline_used(task, recorded)
-        yield from differences({"baseline_used": used, "env_sha256": event["env_sha256"]}, event, "")
+        yield from differences({"baseline_used": used}, event, "")
+        yield from differences(task["shape"], recorded["shape"], "workloads[0].shape")
         if policy is not None:
             stated = event["reason"]["code"] if "reason" in event else None
             yield from reason_differences(task, policy, recorded, used, stated)
-
-    def _of_report(self, event: Document) -> Iterator[Difference]:
-        report = self._stored(event["report_sha256"]) if event.get("report_sha256") else None
-        if report is not None:
-            yield from report_differences(event, report)
 
     def _of_attempts(self, event: Document, samples: Document, digest: str) -> Iterator[Difference]:
         """Check that the samples of earlier attempts were kept.

@@ -26,6 +26,8 @@ UNDECIDED = frozenset(
     }
 )
 """Reasons that say nothing about the kernel."""
+_ABOUT_FIGURES = ("BELOW_FLOOR", "NOT_REPLICATED", "TOO_SLOW")
+"""Reasons that only figures can give."""
 
 
 def replication_differences(
@@ -34,9 +36,14 @@ def replication_differences(
     """Yield each field of a replication that differs from what its samples and the first measurement give."""
     reason = event["reason"]["code"] if event["reason"] else None
     yield from differences(_outcome(reason), event["outcome"], "outcome")
-    if not event["workloads"] or samples is None:
+    if not event["workloads"]:
+        if reason in _ABOUT_FIGURES or event["comparisons"]:
+            yield "workloads", "the figures that were compared", "none"
         return
-    (second,) = event["workloads"]
+    (second,), (recorded,) = event["workloads"], first["workloads"]
+    yield from differences(recorded["shape"], second["shape"], "workloads[0].shape")
+    if samples is None:
+        return
     yield from differences(workload(samples, second), second, "workloads[0]")
     used = baseline_used(task, second)
     yield from differences(used, event["baseline_used"], "baseline_used")

@@ -1,11 +1,9 @@
-"""Reads the stored documents that events name, and compares a report with its event."""
+"""Reads the stored documents that events name."""
 
 import hashlib
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
-from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.samples import Document
 
 
@@ -27,14 +25,3 @@ def stored_bytes(runs: Path, digest: str) -> bytes | None:
     except OSError:
         return None
     return content if hashlib.sha256(content).hexdigest() == digest else None
-
-
-def report_differences(event: Document, report: Document) -> Iterator[Difference]:
-    """Yield where a benchmark's report says something else than its event."""
-    expected = {
-        "workloads": event["workloads"],
-        "baseline_used": event["baseline_used"],
-        "reason": event.get("reason"),
-        **({"stopped": event["stopped"]} if "stopped" in event else {}),
-    }
-    yield from differences(expected, report, "report")
