@@ -87,16 +87,24 @@ def check_schema(connection: sqlite3.Connection, path: Path, *, version: int = U
 
 
 SchemaRow = tuple[str, str, str, str]
+_IS_TEXT = (
+    "typeof(type) = 'text' AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' "
+    "AND typeof(sql) IN ('text', 'null') AND instr(type || name || tbl_name || coalesce(sql, ''), char(0)) = 0"
+)
+"""SQL of whether a row of `sqlite_master` is text. SQLite makes an object of bytes too, and reads up to a zero."""
 
 
 def schema_rows(connection: sqlite3.Connection) -> list[SchemaRow]:
-    """Return type, name, table and SQL of each object of Forge's in `sqlite_master`, in a fixed order."""
+    """Return type, name, table and SQL of each object of Forge's in `sqlite_master`, in a fixed order.
+
+    Rows that aren't text are counted in one row more. They come from a damaged page, or hide an object: SQLite reads
+    bytes as text there.
+    """
     rows = connection.execute(
-        # a name that isn't text comes from a damaged page: the row then counts as missing
-        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master "
-        "WHERE typeof(type) = 'text' AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' "
-        "AND typeof(sql) IN ('text', 'null') ORDER BY type, name"
+        f"SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE {_IS_TEXT} ORDER BY type, name"  # noqa: S608
     ).fetchall()
+    (others,) = connection.execute(f"SELECT count(*) FROM sqlite_master WHERE NOT ({_IS_TEXT})").fetchone()  # noqa: S608
+    rows += [("row", f"{others} without text", "", "")] if others else []
     return [
         (kind, name, table, sql)
         for kind, name, table, sql in rows

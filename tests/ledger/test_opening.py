@@ -88,6 +88,12 @@ def test_a_truncated_file_is_refused(part: float, read_only: bool, path: Path) -
         "CREATE TRIGGER mine AFTER INSERT ON alembic_version BEGIN SELECT 1; END",
         "DROP TRIGGER event_refuses_update;"
         "CREATE TRIGGER event_refuses_update BEFORE UPDATE ON event BEGIN SELECT 1; END",
+        "PRAGMA writable_schema = ON; INSERT INTO sqlite_master VALUES ('trigger', 'mine', 'event', 0,"
+        "CAST('CREATE TRIGGER mine BEFORE INSERT ON event BEGIN SELECT RAISE(IGNORE); END' AS BLOB))",
+        "PRAGMA writable_schema = ON; UPDATE sqlite_master SET sql = sql || ("
+        "SELECT char(0) || 'trigger' || char(0) || name || char(0) || tbl_name || char(0) || sql "
+        "FROM sqlite_master WHERE name = 'event_refuses_update') WHERE name = 'event_refuses_delete';"
+        "DELETE FROM sqlite_master WHERE name = 'event_refuses_update'",
     ],
 )
 def test_a_schema_that_is_not_ours_stops_the_ledger(sql: str, read_only: bool, path: Path) -> None:

@@ -28,6 +28,11 @@ _FOREIGN_TRIGGERS = (
     "foreign_event_refuses_update",
 )
 """Names of the triggers that format 3 added."""
+_IS_TEXT = (
+    "typeof(type) = 'text' AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' "
+    "AND typeof(sql) IN ('text', 'null') AND instr(type || name || tbl_name || coalesce(sql, ''), char(0)) = 0"
+)
+"""SQL of whether a row of `sqlite_master` is text. SQLite makes an object of bytes too, and reads up to a zero."""
 _MIGRATIONS_TABLE = b"alembic_version"
 _TOOL_TABLES = (_MIGRATIONS_TABLE, b"sqlite_stat", b"_litestream_")
 """Names of the tables that tools keep in the file. These tables and their indexes say nothing about history."""
@@ -65,11 +70,7 @@ def file_problems(connection: sqlite3.Connection) -> list[AuditProblem]:
     schema_sha256, expected = FORMATS[version]
     digest = hashlib.sha256()
     triggers, others = set(), dict[bytes, bytes]()
-    query = (
-        "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master "
-        "WHERE typeof(type) = 'text' AND typeof(name) = 'text' AND typeof(tbl_name) = 'text' "
-        "AND typeof(sql) IN ('text', 'null') ORDER BY type, name"
-    )
+    query = f"SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master WHERE {_IS_TEXT} ORDER BY type, name"  # noqa: S608
     for kind, name, table, sql in connection.execute(query):
         if kind == b"trigger":
             triggers.add(name.decode())
@@ -77,6 +78,8 @@ def file_problems(connection: sqlite3.Connection) -> list[AuditProblem]:
             others[name] = sql
             continue
         digest.update(b"".join(field + b"\x00" for field in (kind, name, table, sql)))
+    (hidden,) = connection.execute(f"SELECT count(*) FROM sqlite_master WHERE NOT ({_IS_TEXT})").fetchone()  # noqa: S608
+    found += [AuditProblem(None, "schema", "rows of text", f"{hidden} that aren't text")] if hidden else []
     found += [
         AuditProblem(None, f"trigger {name}", "present", "missing") for name in expected if name not in triggers
     ]

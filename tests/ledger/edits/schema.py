@@ -36,6 +36,37 @@ def _no_op(name: str) -> str:
     return f"DROP TRIGGER {name}; CREATE TRIGGER {name} BEFORE UPDATE ON event BEGIN SELECT 1; END;"
 
 
+def _hidden(column: str) -> Callable[[Copy], None]:
+    """A trigger that drops revocations. One column is bytes, of which SQLite makes the trigger all the same."""
+    sql = (
+        "CREATE TRIGGER quiet BEFORE INSERT ON event WHEN new.type = 'KernelRevoked' BEGIN SELECT RAISE(IGNORE); END"
+    )
+    row = {"type": "trigger", "name": "quiet", "tbl_name": "event", "rootpage": 0, "sql": sql}
+
+    def act(copy: Copy) -> None:
+        with closing(sqlite3.connect(copy.path)) as connection:
+            connection.execute("PRAGMA writable_schema = ON")
+            values = {**row, column: str(row[column]).encode()}
+            connection.execute("INSERT INTO sqlite_master VALUES (:type, :name, :tbl_name, :rootpage, :sql)", values)
+            connection.commit()
+
+    return act
+
+
+def _merged(copy: Copy) -> None:
+    """Two triggers in one row, behind a zero byte: as one text they are what they were as two."""
+    with closing(sqlite3.connect(copy.path)) as connection:
+        connection.execute("PRAGMA writable_schema = ON")
+        found = (
+            "SELECT name, type || char(0) || name || char(0) || tbl_name || char(0) || sql, sql FROM sqlite_master"
+        )
+        rows = connection.execute(f"{found} WHERE type = 'trigger' ORDER BY name").fetchall()
+        (kept, _, sql), (gone, whole, _) = rows[1:3]
+        connection.execute("DELETE FROM sqlite_master WHERE name = ?", (gone,))
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = ?", (f"{sql}\0{whole}", kept))
+        connection.commit()
+
+
 SCHEMA = (
     Edit("the trigger against updates dropped", _guarded("DROP TRIGGER event_refuses_update")),
     Edit("the trigger against deletions dropped", _guarded("DROP TRIGGER event_refuses_delete")),
@@ -47,6 +78,10 @@ SCHEMA = (
         "a trigger more",
         _guarded("CREATE TRIGGER quiet AFTER INSERT ON event BEGIN DELETE FROM tree_node WHERE 0; END"),
     ),
+    Edit("a trigger more, whose text is bytes", _hidden("sql")),
+    Edit("a trigger more, whose type is bytes", _hidden("type")),
+    Edit("a trigger more, whose table is bytes", _hidden("tbl_name")),
+    Edit("a trigger hidden behind a zero byte in another", _merged),
     Edit("an index dropped", _guarded("DROP INDEX ix_event_type_seq")),
     Edit("an index more", _guarded("CREATE INDEX ix_actor ON event (actor)")),
     Edit("a table more", _guarded("CREATE TABLE notes (text)")),
