@@ -119,10 +119,15 @@ def add_indexes(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def finish(connection: sqlite3.Connection, views: Mapping[str, str]) -> None:
-    """Add the views, and close the file."""
+def add_views(connection: sqlite3.Connection, views: Mapping[str, str]) -> None:
+    """Make the views, each from its name and its query."""
     for name, query in views.items():
         connection.execute(f"CREATE VIEW {name} AS {query}")
+
+
+def finish(connection: sqlite3.Connection, views: Mapping[str, str]) -> None:
+    """Add the views, and close the file."""
+    add_views(connection, views)
     connection.close()
 
 

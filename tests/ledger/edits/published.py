@@ -40,6 +40,22 @@ def _row(registry: Path) -> None:
         connection.commit()
 
 
+def _view(registry: Path) -> None:
+    """What `forge audit sql` and the page of kernels would show."""
+    with closing(sqlite3.connect(registry / "history.db")) as connection:
+        connection.execute("DROP VIEW leaderboard")
+        connection.execute("CREATE VIEW leaderboard AS SELECT *, 9.62 AS speedup FROM kernels")
+        connection.commit()
+
+
+def _trigger(registry: Path) -> None:
+    """What changes the rows that the next command adds."""
+    change = "UPDATE kernels SET speedup = 9.62"
+    with closing(sqlite3.connect(registry / "history.db")) as connection:
+        connection.execute(f"CREATE TRIGGER faster AFTER INSERT ON kernels BEGIN {change}; END")
+        connection.commit()
+
+
 def _entry(registry: Path) -> None:
     """What the next publication would show."""
     with closing(sqlite3.connect(registry / "history.db")) as connection:
@@ -127,6 +143,8 @@ PUBLISHED = (
     _published("versions.json emptied", lambda registry: overwrite(registry / "versions.json", b"{}")),
     _published("a row in history.db", _row),
     _published("a kernel's entry in history.db", _entry),
+    _published("a view of history.db replaced", _view),
+    _published("a trigger in history.db", _trigger),
     _published(
         "the pointer to the snapshot missing",
         lambda registry: (registry / "current.json").unlink(),
