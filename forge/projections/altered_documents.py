@@ -17,6 +17,7 @@ from forge.errors import ProofRefused
 from forge.ledger.audit.report import AuditProblem, KeyUse
 from forge.ledger.signatures.checkpoints import VERIFIER_FILE
 from forge.projections import documents, leaderboard, snapshot, versions
+from forge.projections.altered_tables import folded_up_to
 from forge.projections.audit_views import VIEWS
 from forge.projections.catch_up import Cursor
 from forge.projections.fold import Position
@@ -36,7 +37,9 @@ class PublishedDocuments:
     """
 
     def __init__(self, folder: Path, told: Sequence[AuditProblem]) -> None:
-        self._folder = folder
+        self.folder = folder
+        self.tables_at = folded_up_to(folder)
+        """Event up to which `history.db` is folded; None without one that a command takes as it is."""
         self._pointer = read_pointer(folder)
         self._verifier = _content(folder / VERIFIER_FILE)
         self._found: dict[str, bytes] = {}
@@ -76,12 +79,18 @@ class PublishedDocuments:
             yield AuditProblem(None, f"published {snapshot.POINTER}", _BYTES, _REPLACE)
             return
         name = str(found["snapshot"])
-        content = _content(self._folder / name)
+        content = _content(self.folder / name)
         if content is not None and content != wanted[name]:
             yield AuditProblem(None, f"published {name}", _BYTES, _REPLACE)
 
     def unsigned(self, keys: Sequence[KeyUse]) -> Iterator[AuditProblem]:
-        """Yield a problem if the published key, or the key of the pointer's note, wasn't in force then or later."""
+        """Yield a problem if the published key, or the key of the pointer's note, wasn't in force then or later.
+
+        So is a document that names no event: it was compared with none.
+        """
+        for name in self._due.get(0, ()):
+            if name != snapshot.POINTER:
+                yield AuditProblem(None, f"published {name}: ledger.seq", "the number of an event", "something else")
         if self._pointer is None:
             return
         seq = self._pointer.position.seq

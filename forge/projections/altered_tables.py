@@ -18,14 +18,23 @@ _CURSOR = "cursor"
 """Name of the table that says how far the events are folded; it is compared before the others."""
 
 
+def folded_up_to(folder: Path) -> int | None:
+    """Return the event up to which a published file is folded; None if no command takes it as it is."""
+    if not (folder / FILE).is_file():
+        return None
+    try:
+        with closing(connect_to_read(folder / FILE, timeout_s=30)) as published:
+            cursor = read_cursor(published)
+            return None if cursor is None else cursor.seq
+    except sqlite3.Error:
+        return None
+
+
 def altered_tables(folder: Path, folded: sqlite3.Connection, head: Position) -> Iterator[AuditProblem]:
     """Yield a problem for each table beside the ledger that differs from `folded`, where all up to `head` is folded.
 
-    A file that is behind, damaged or missing isn't reported: no command answers from it before it was folded anew or
-    further.
+    A file whose cursor is elsewhere isn't reported, nor one that is damaged: it is built anew before it answers.
     """
-    if not (folder / FILE).is_file():
-        return
     try:
         with closing(connect_to_read(folder / FILE, timeout_s=30)) as published:
             published.execute("BEGIN")

@@ -78,10 +78,6 @@ def refusals(path: Path, *, after: AuditReport, full: bool = False) -> list[Audi
                 found.append(problem)
                 if len(found) >= PROBLEM_LIMIT and not full:
                     break
-            if full and not found:
-                state.flush()
-                head = Position(rows.ledger_id, rows.head.seq, rows.head.event_hash)
-                found += altered_tables(path.parent / REGISTRY, tables, head)
             found += published.unsigned(after.keys) if published else []
     except (sqlite3.Error, UnicodeDecodeError) as error:
         found.append(AuditProblem(None, "database", "rows that readers can read", str(error)[:_SHOWN]))
@@ -105,7 +101,7 @@ def are_sound(report: AuditReport) -> bool:
 def _refusals(
     rows: "_Rows", state: State, tables: sqlite3.Connection, published: PublishedDocuments | None
 ) -> Iterator[AuditProblem]:
-    all_runs, whole = runs.EMPTY.copied(), True
+    all_runs, whole, refused = runs.EMPTY.copied(), True, False
     all_sessions = SessionsRead()
     before: StoredRow | None = None
     for row in rows.stored():
@@ -124,10 +120,14 @@ def _refusals(
             for complaint in run_contradictions(event, all_runs, state):
                 yield _problem(row.seq, "what its run says", complaint)
             for complaint in _fold(event, row, rows, state, all_runs, all_sessions):
+                refused = True
                 yield _problem(row.seq, STOPS_READERS[1], complaint)
             if published is not None and published.is_due(row.seq) and state.changed is not None:
                 state.flush()
                 yield from published.problems(tables, rows.position(row), rows.position(state.changed))
+            if published is not None and published.tables_at == row.seq and not refused:
+                state.flush()
+                yield from altered_tables(published.folder, tables, rows.position(row))
 
 
 def _problem(seq: int, what: str, complaint: str) -> AuditProblem:

@@ -56,6 +56,18 @@ def _trigger(registry: Path) -> None:
         connection.commit()
 
 
+def _behind(registry: Path) -> None:
+    """Other rows in a file that is some events behind: the next command folds the rest on top of them."""
+    ledger = registry.parent / "kernel_registry.db"
+    with closing(sqlite3.connect(ledger)) as connection:
+        query = "SELECT seq, lower(hex(event_hash)) FROM event ORDER BY seq DESC LIMIT 1 OFFSET 1"
+        (last, head) = connection.execute(query).fetchone()
+    _row(registry)
+    with closing(sqlite3.connect(registry / "history.db")) as connection:
+        connection.execute("UPDATE cursor SET seq = ?, event_hash = ?", (last, head))
+        connection.commit()
+
+
 def _entry(registry: Path) -> None:
     """What the next publication would show."""
     with closing(sqlite3.connect(registry / "history.db")) as connection:
@@ -123,6 +135,16 @@ def _verified_without_error(content: Any) -> None:
     content["kernels"][0]["verification"]["max_abs_error"] = 0.0
 
 
+def _without_event(registry: Path) -> None:
+    """Other words in a document that names no whole number, where no pointer says as of when it is."""
+    (registry / "current.json").unlink()
+    path = registry / "verified_kernels.json"
+    content = json.loads(path.read_bytes())
+    content["ledger"]["seq"] = float(content["ledger"]["seq"])
+    content["kernels"][0]["verification"]["max_abs_error"] = 0.0
+    overwrite(path, json.dumps(content).encode())
+
+
 def _of_another_ledger(content: Any) -> None:
     content["ledger"]["ledger_id"] = "01a2ffff-ffff-7fff-bfff-ffffffffffff"
 
@@ -143,6 +165,7 @@ PUBLISHED = (
     _published("versions.json emptied", lambda registry: overwrite(registry / "versions.json", b"{}")),
     _published("a row in history.db", _row),
     _published("a kernel's entry in history.db", _entry),
+    _published("a row in history.db, whose cursor is set back", _behind),
     _published("a view of history.db replaced", _view),
     _published("a trigger in history.db", _trigger),
     _published(
@@ -174,6 +197,7 @@ PUBLISHED = (
     _published("an error in verified_kernels.json", _document("verified_kernels.json", _verified_without_error)),
     _published("a path in verified_kernels.json", _in_entry(source_path="kernel_registry/kernels/other/kernel.py")),
     _published("a status with its reason in verified_kernels.json", _in_entry(status="active", status_reason="fine")),
+    _published("an error in verified_kernels.json, which names no event", _without_event),
     Edit("verified_kernels.json as it was before the promotion", _as_it_was, "--full"),
     _published(
         "a rank in leaderboard.json",
