@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 from forge.events import Event, Recorded
 from forge.events.benchmark import BaselineRecorded, BenchmarkFailed, BenchmarkRecorded, ShapeTimed
-from forge.events.run import RunSealed
-from forge.projections.runs import RunsState, RunState, phase_of, run_of
+from forge.projections.runs import RunsState, phase_of, run_of
 from forge.projections.state import State
 
 _TIMED = (BenchmarkRecorded, BenchmarkFailed, ShapeTimed)
@@ -25,18 +24,8 @@ def run_contradictions(recorded: Recorded[Event], runs: RunsState, state: State)
         yield f"task {task_id!r}, but run {run.run_id!r} is for {run.task_id!r}"
     if phase is not None and run.sealed:
         yield f"a result of run {run.run_id!r}, which had been sealed"
-    if isinstance(event, RunSealed) and event.outcome != run.state:
-        yield f"outcome {event.outcome!r}, but run {run.run_id!r} is {run.state}"
-    if phase is not None:
-        yield from _another_attempt(run, event, getattr(run.attempts, phase) + 1)
     if isinstance(event, _TIMED) and event.verified_seq != (run.verified.seq if run.verified else None):
         yield f"verification {event.verified_seq}, which isn't the last of run {run.run_id!r}"
     machine = getattr(event, "env_sha256", None) if phase or isinstance(event, _OF_A_BENCHMARK) else None
     if machine is not None and state.get("environments", machine) is None:
         yield f"machine {machine!r}, which isn't in the ledger before it"
-
-
-def _another_attempt(run: RunState, event: Event, counted: int) -> Iterator[str]:
-    attempt = getattr(event, "attempt", counted)
-    if attempt != counted:
-        yield f"attempt {attempt} of run {run.run_id!r}, expected {counted}"

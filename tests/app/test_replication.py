@@ -207,7 +207,7 @@ def test_altered_figures_of_a_replication_are_found(kept: Path) -> None:
     slower = {**event["workloads"][0], "control": {"ratio": 1.0, "low": 0.9, "high": 1.1}}
     assert "workloads[0].control.low" in found(workloads=[slower])
     elsewhere = {**event["workloads"][0], "shape": {**event["workloads"][0]["shape"], "batch": 1}}
-    assert found(workloads=[elsewhere]) == ["workloads[0].shape"]
+    assert found(workloads=[elsewhere]) == ["workloads[0].shape.batch"]
     told = {"outcome": "contradicted", "reason": {"code": "NOT_REPLICATED", "message": ""}, "workloads": []}
     assert found(**told) == ["workloads"]
     assert found(**told, comparisons=[]) == ["workloads"]

@@ -29,9 +29,6 @@ def after_the_seal(copy: Copy) -> None:
 
 
 FORGED: dict[str, tuple[Callable[[Copy], None], str]] = {
-    "a verification of a later attempt": (altered("CandidateVerified", attempt=2), "attempt 2"),
-    "a benchmark of a later attempt": (altered("BenchmarkRecorded", attempt=2), "attempt 2"),
-    "a seal with another outcome": (altered("RunSealed", outcome="rejected"), "outcome 'rejected'"),
     "a run for another task": (altered("RunStarted", task_id="another"), "but run"),
     "a candidate for another task": (altered("CandidateSubmitted", task_id="another"), "task 'another'"),
     "a baseline of an unknown machine": (altered("BaselineRecorded", env_sha256=OTHER), "machine"),
