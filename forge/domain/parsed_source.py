@@ -8,9 +8,14 @@ import ast
 import io
 import tokenize
 import warnings
+from threading import Lock
 from typing import Literal, overload
 
 from forge.domain.long_tokens import too_long
+
+_ONE_AT_A_TIME = Lock()
+"""Lock of CPython 3.11's parser, which counts the depth of one text for all threads. If another thread parses while
+a tree is built, it raises SystemError."""
 
 
 class LongToken(SyntaxError):
@@ -39,7 +44,8 @@ def parse_source(
     try:
         if long := too_long(untrusted if isinstance(untrusted, str) else _decoded(untrusted)):
             raise LongToken(long)
-        with warnings.catch_warnings(action="ignore"):  # the parser's warnings concern only the text's author
+        # The parser's warnings concern only the text's author. All threads share the filters of warnings.
+        with _ONE_AT_A_TIME, warnings.catch_warnings(action="ignore"):
             return ast.parse(untrusted, filename, mode, type_comments=type_comments)
     except (ValueError, LookupError, RecursionError, MemoryError) as error:  # the parser's stack is its memory
         raise SyntaxError(str(error) or "nested too deeply") from error

@@ -1,7 +1,9 @@
 """A foreign source is parsed in time that its length allows, wherever Forge reads one."""
 
 import ast
+import gc
 import json
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -94,3 +96,36 @@ def test_a_deep_sum_is_a_number_or_no_number_and_no_traceback() -> None:
     assert with_constants(f"n = 1\n{DEEP}".encode(), ["n=2"]) == f"n = 2\n{DEEP}".encode()
     assert syntax_sha256(DEEP.encode()) is None
     assert meaning_of(DEEP) == sha256(DEEP.encode())
+
+
+def test_two_threads_that_parse_at_once_get_their_trees() -> None:
+    """The garbage collector runs while a tree is built, and lets another thread parse a text at another depth."""
+    started, ended = threading.Event(), threading.Event()
+
+    class LetsAnotherThreadParse:
+        def __init__(self) -> None:
+            self.itself = self
+
+        def __del__(self) -> None:
+            started.set()
+            ended.wait(0.2)
+
+    def parse() -> None:
+        started.wait()
+        parse_source("y = [1]\n" * 100)
+        ended.set()
+
+    other = threading.Thread(target=parse)
+    other.start()
+    text, before = "x = [[[1]]]\n" * 2000, gc.get_threshold()
+    gc.collect()
+    gc.set_threshold(10**9)
+    try:
+        LetsAnotherThreadParse()
+        gc.set_threshold(500)
+        found = parse_source(text)
+    finally:
+        gc.set_threshold(*before)
+        started.set()
+        other.join()
+    assert len(found.body) == 2000
