@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from forge.domain.another_run import IN_ANOTHER_RUN
 from forge.domain.evidence import Confirmation, Interval, ResidentTiming, Speedup, WorkloadTiming
 from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthority
 from forge.domain.task import Task
@@ -29,11 +30,13 @@ class RequirementCheck:
     met: bool
     against: str
     """Reason text if the measurement doesn't meet the requirement."""
+    next_step: str | None = None
+    """What decides a benchmark whose speedup can't be told; None otherwise."""
 
     @property
     def is_undecided_speedup(self) -> bool:
         """Return whether the speedup's interval is too wide to tell."""
-        return self.name == "speedup" and self.code == "NOISE_TOO_HIGH"
+        return self.next_step is not None
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,10 @@ class PromotionTerms:
 def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
     """Apply the promotion rule to one workload; return None if it is met, else the first reason against it."""
     check = first_unmet(task, policy, timing, used)
-    return None if check is None else Reason(code=check.code, message=check.against)
+    if check is None:
+        return None
+    message = check.against if check.next_step is None else f"{check.against}; {check.next_step}"
+    return Reason(code=check.code, message=message)
 
 
 def first_unmet(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> RequirementCheck | None:
@@ -189,18 +195,17 @@ def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     found, least = speedup.interval, terms.minimum_speedup
     observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {speedup.baseline}"
     band = control_band(terms.policy, measured.candidate.method)
-    undecided = _is_undecided(found, least, band)
     against = (
         f"{found.ratio:.2f}x over {speedup.baseline}, 95 % interval {found.low:.2f} to {found.high:.2f}x: "
         f"the lower end must reach {least:.2f}x in every process pair"
     )
-    if undecided:
-        against += f", and an interval wider than the control's band of {band:.0%} can't tell: measure again"
     met = found.low >= least and speedup.pairs_lost == 0
     threshold = f"lower end at least {least:.2f}x, no process pair lost"
-    return RequirementCheck(
-        "speedup", "NOISE_TOO_HIGH" if undecided else "TOO_SLOW", observed, threshold, met, against
-    )
+    if not _is_undecided(found, least, band):
+        return RequirementCheck("speedup", "TOO_SLOW", observed, threshold, met, against)
+    against += f", and an interval wider than the control's band of {band:.0%} can't tell"
+    next_step = IN_ANOTHER_RUN if speedup.pairs_lost else "measure again"
+    return RequirementCheck("speedup", "NOISE_TOO_HIGH", observed, threshold, met, against, next_step)
 
 
 def _is_undecided(found: Interval, least: float, band: float) -> bool:
