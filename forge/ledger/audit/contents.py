@@ -13,6 +13,8 @@ from forge.ledger.audit.reports import TYPES as REPORT_TYPES
 from forge.ledger.audit.reports import report_problems
 from forge.ledger.audit.sealed_files import TYPES as FILE_TYPES
 from forge.ledger.audit.sealed_files import sealed_file_problems
+from forge.ledger.audit.session_spreads import TYPES as SPREAD_TYPES
+from forge.ledger.audit.session_spreads import spread_problems
 
 
 def content_problems(connection: sqlite3.Connection, runs: Path) -> list[AuditProblem]:
@@ -22,6 +24,7 @@ def content_problems(connection: sqlite3.Connection, runs: Path) -> list[AuditPr
         of_runs = Numbers(runs, run_folders=ledger_id is None).problems(rows_of(connection, ledger_id, NUMERIC_TYPES))
         of_models = ModelNumbers(runs).problems(rows_of(connection, ledger_id, MODEL_TYPES))
         of_reports = report_problems(rows_of(connection, ledger_id, REPORT_TYPES), runs)
-        problems = (*of_runs, *of_models, *of_reports)
+        of_spreads = spread_problems(rows_of(connection, ledger_id, SPREAD_TYPES), runs)
+        problems = (*of_runs, *of_models, *of_reports, *of_spreads)
         found += problems if ledger_id is None else (problem_of(ledger_id, one) for one in problems)
     return found
