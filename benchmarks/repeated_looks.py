@@ -1,6 +1,6 @@
 """How often chance meets the rule, by one look and by several: python benchmarks/repeated_looks.py [--speedup X].
 
-An interval that can't tell lets the next attempt add its process pairs, so a run is looked at more than once. Log
+Forge looks once at an interval that can't tell. Here the next attempt may add its process pairs to it instead. Log
 ratios of pairs are drawn from a normal distribution around the true speedup, by default the threshold. Its spread is
 given in control's bands.
 """

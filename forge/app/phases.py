@@ -19,8 +19,9 @@ from forge.app.runs import GATE, finish_phase, require_state, task_of
 from forge.app.site import executor_of
 from forge.app.timing_setups import verified_setup
 from forge.app.workspace import Workspace
+from forge.domain.another_run import IN_ANOTHER_RUN
 from forge.domain.digest import digest_of, sha256
-from forge.errors import ConcurrencyConflict
+from forge.errors import ConcurrencyConflict, PhaseOutOfOrder
 from forge.events import CandidateRejected, Event, KernelPromoted, PromotionDenied
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
@@ -93,6 +94,7 @@ def benchmark_candidate(workspace: Workspace, run: RunState, *, progress: Progre
     if recorded is not None:
         return recorded
     require_state(run, "verified", phase="bench")
+    _require_open_question(run)
     require_lab()
     to_beat = incumbent_kernel(workspace, task_of(run).family)
     setup = verified_setup(workspace, run, to_beat=to_beat, progress=progress)
@@ -104,6 +106,16 @@ def benchmark_candidate(workspace: Workspace, run: RunState, *, progress: Progre
             "meanwhile another kernel of the family was promoted or withdrawn: measure again, beside it"
         )
     return _record_benchmark(workspace, run, evidence, measured, key)
+
+
+def _require_open_question(run: RunState) -> None:
+    """Raise PhaseOutOfOrder if more samples of this run can't decide, as its last benchmark said."""
+    failed = run.failure.event.reason.message if run.failure else ""
+    if failed.endswith(IN_ANOTHER_RUN):
+        raise PhaseOutOfOrder(
+            f"run {run.run_id!r} can't be decided by another attempt: {IN_ANOTHER_RUN}",
+            hint=f"forge run open {run.task_id}",
+        )
 
 
 def _record_benchmark(

@@ -30,13 +30,11 @@ class RequirementCheck:
     met: bool
     against: str
     """Reason text if the measurement doesn't meet the requirement."""
-    next_step: str | None = None
-    """What decides a benchmark whose speedup can't be told; None otherwise."""
 
     @property
     def is_undecided_speedup(self) -> bool:
         """Return whether the speedup's interval is too wide to tell."""
-        return self.next_step is not None
+        return self.name == "speedup" and self.code == "NOISE_TOO_HIGH"
 
 
 @dataclass(frozen=True)
@@ -56,11 +54,14 @@ class PromotionTerms:
 
 
 def decide(task: Task, policy: Policy, timing: WorkloadTiming, used: BaselineKind) -> Reason | None:
-    """Apply the promotion rule to one workload; return None if it is met, else the first reason against it."""
+    """Apply the promotion rule to one workload; return None if it is met, else the first reason against it.
+
+    A run whose speedup can't be told is over: a second look at joined samples would give chance a second try.
+    """
     check = first_unmet(task, policy, timing, used)
     if check is None:
         return None
-    message = check.against if check.next_step is None else f"{check.against}; {check.next_step}"
+    message = f"{check.against}; {IN_ANOTHER_RUN}" if check.is_undecided_speedup else check.against
     return Reason(code=check.code, message=message)
 
 
@@ -204,8 +205,7 @@ def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     if not _is_undecided(found, least, band):
         return RequirementCheck("speedup", "TOO_SLOW", observed, threshold, met, against)
     against += f", and an interval wider than the control's band of {band:.0%} can't tell"
-    next_step = IN_ANOTHER_RUN if speedup.pairs_lost else "measure again"
-    return RequirementCheck("speedup", "NOISE_TOO_HIGH", observed, threshold, met, against, next_step)
+    return RequirementCheck("speedup", "NOISE_TOO_HIGH", observed, threshold, met, against)
 
 
 def _is_undecided(found: Interval, least: float, band: float) -> bool:
