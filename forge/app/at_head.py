@@ -31,7 +31,10 @@ from forge.ledger.runs.names import CAS
 from forge.ledger.signatures.keyring import Keyring
 from forge.ledger.statements import LAST_CHARACTER, SELECT_HEAD, SELECT_STREAMS
 from forge.ledger.tree import StoredTree
+from forge.lookup.published import read_published
 from forge.projections.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
+from forge.projections.own_objects import altered_objects
+from forge.projections.sqlite_file import require_own
 
 Data = dict[str, object]
 Document = dict[str, Any]  # Any: a JSON document, validated when it was recorded
@@ -233,11 +236,14 @@ def _opened(home: Path, opened: contextlib.ExitStack) -> AtHead | None:
     if last is not None and last.size > seq:
         return None
     head = (ledger_id, seq, event_hash.hex())
-    shown = json.loads((registry / POINTER).read_bytes())["ledger"]
+    shown = json.loads(read_published(str(registry), POINTER))["ledger"]
     if (shown["ledger_id"], shown["seq"], shown["event_hash"]) != head:
         return None
+    require_own(registry / HISTORY_FILE)
     history = connect_untouched(registry / HISTORY_FILE, timeout_s=BUSY_TIMEOUT_S)
     opened.callback(history.close)
+    if altered_objects(history):
+        return None
     if history.execute(CURSOR, (SCHEMA_VERSION, PROJECTOR_VERSION)).fetchone() != head:
         return None
     return AtHead(home, history, ledger)

@@ -11,18 +11,19 @@ import orjson
 
 from forge.app.left_out import leave_out
 from forge.app.undecided import hide_undecided
-from forge.errors import StorageFailed
-from forge.events import CheckpointPublished, KernelPromoted
+from forge.errors import ProofRefused, StorageFailed
+from forge.events import KernelPromoted
 from forge.ledger.blobs import BlobStore
-from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, signing_state
+from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE, VERIFIER_FILE, newest_checkpoint, signing_state
 from forge.ledger.store import Ledger
 from forge.lookup.artifact import LISTING_FILE
-from forge.projections.catch_up import FILE, Cursor, built, publishing_errors, read_cursor
+from forge.projections.catch_up import FILE, Cursor, built, own_cursor, publishing_errors
 from forge.projections.fold import Position
-from forge.projections.publish import StoredFiles, publish, read_pointer, republish, withdraw
+from forge.projections.publish import PublishedPointer, StoredFiles, publish, read_pointer, republish, withdraw
 from forge.projections.source import LedgerSource
 from forge.projections.sqlite_file import connect
-from forge.proof.publication import publication_text
+from forge.proof.note import parse_key
+from forge.proof.publication import publication_text, require_vouched
 
 TEMPORARY_PREFIX = "forge-history-"
 """Prefix of a temporary folder with a history that couldn't be published."""
@@ -37,6 +38,8 @@ class Publication:
     blobs: BlobStore
     sign: Callable[[str], str | None]
     """Function that signs a text with the ledger's key; it returns None if the key isn't at hand."""
+    signs: Callable[[], bool] = lambda: False
+    """Function that says whether the key is at hand."""
     left_out: frozenset[str] = frozenset()
     """Environments whose evidence isn't in `tables`."""
     decided: frozenset[str] | None = None
@@ -107,7 +110,7 @@ class Publication:
     def _tables_stand(self) -> bool:
         try:
             with closing(connect(self.root / FILE, read_only=True)) as connection:
-                cursor = read_cursor(connection)
+                cursor = own_cursor(connection)
         except sqlite3.DatabaseError:
             return False
         return cursor is not None and cursor.seq == self.ledger.head.seq and cursor.head.stands_in(self._source())
@@ -120,6 +123,19 @@ class Publication:
         kept = shown.note if shown and isinstance(shown.note, str) and shown.note.startswith(f"{text}\n") else None
         return self.sign(text) or kept
 
+    def _vouched(self, shown: PublishedPointer) -> bool:
+        """Return whether the key in force signed exactly this publication."""
+        state = signing_state(self.ledger)
+        if state.verifier is None:
+            return False
+        at, key = shown.position, parse_key(state.verifier)
+        said = {"ledger_id": at.ledger_id, "event_hash": at.event_hash, "sha256": shown.sha256}
+        try:
+            require_vouched(shown.note, key, seq=at.seq, **said)
+        except ProofRefused:
+            return False
+        return True
+
     def _source(self) -> LedgerSource:
         return LedgerSource(self.ledger)
 
@@ -130,6 +146,7 @@ class Publication:
             of_operation=self._operation_files,
             others=self._signed_files,
             sign=self._note,
+            vouched=self._vouched if self.signs() else None,
         )
 
     def _operation_files(self, op: str, description_sha256: str, reference_sha256: str) -> Mapping[str, bytes]:
@@ -146,13 +163,12 @@ class Publication:
             files |= {f"{folder}/{file['path']}": self.blobs.get(file["sha256"]) for file in listing["files"]}
         return files
 
-    def _signed_files(self, cursor: Cursor) -> Mapping[str, bytes]:
+    def _signed_files(self, _: Cursor) -> Mapping[str, bytes]:
         """Return the key in force and the newest checkpoint, for independent verifiers; none without a key."""
         verifier, files = signing_state(self.ledger).verifier, dict[str, bytes]()
         if verifier is not None:
             files[VERIFIER_FILE] = f"{verifier}\n".encode()
-        if cursor.checkpoint_seq is not None:
-            newest = next(self.ledger.read(after_seq=cursor.checkpoint_seq - 1, limit=1)).event
-            assert isinstance(newest, CheckpointPublished)
+        newest = newest_checkpoint(self.ledger)
+        if newest is not None:
             files[CHECKPOINT_FILE] = newest.note.encode()
         return files

@@ -279,12 +279,15 @@ class Workspace:
 
     def sign_decisions(self) -> None:
         """Issue a checkpoint if a decision or a seal came after the last one, and this workspace has the key."""
-        public = signing_state(self.ledger).public
-        if public is None or not self.keyring.has(public):
+        if not self._has_key():
             return
         signed_seq = last.size if (last := self.keyring.last) else 0
         if any(True for _ in self.ledger.rows(after_seq=signed_seq, types=DECISIVE, limit=1)):
             issue(self.ledger, self.keyring, actor=SIGNER)
+
+    def _has_key(self) -> bool:
+        public = signing_state(self.ledger).public
+        return public is not None and self.keyring.has(public)
 
     def signed_size(self, seq: int) -> int | None:
         """Return the size of the last checkpoint, if it covers the event; None if the key isn't here."""
@@ -299,6 +302,7 @@ class Workspace:
             self.ledger,
             self.blobs,
             sign=lambda text: sign_text(self.ledger, self.keyring, text),
+            signs=self._has_key,
             left_out=self.left_out,
             decided=self.decided,
         )

@@ -8,11 +8,11 @@ from pathlib import Path
 from forge.ledger.audit.read_only import connect_to_read
 from forge.ledger.audit.report import AuditProblem
 from forge.projections import latest_speedups, recent_times
-from forge.projections.audit_views import VIEWS
 from forge.projections.catch_up import FILE, read_cursor
 from forge.projections.fold import Position
+from forge.projections.own_objects import altered_objects
 from forge.projections.schema import tables
-from forge.projections.sqlite_file import add_indexes, add_views, create, table_digest
+from forge.projections.sqlite_file import add_indexes, table_digest
 
 _CURSOR = "cursor"
 """Name of the table that says how far the events are folded; it is compared before the others."""
@@ -24,7 +24,7 @@ def folded_up_to(folder: Path) -> int | None:
         return None
     try:
         with closing(connect_to_read(folder / FILE, timeout_s=30)) as published:
-            cursor = read_cursor(published)
+            cursor = None if _CURSOR in altered_objects(published) else read_cursor(published)
             return None if cursor is None else cursor.seq
     except sqlite3.Error:
         return None
@@ -38,12 +38,15 @@ def altered_tables(folder: Path, folded: sqlite3.Connection, head: Position) -> 
     try:
         with closing(connect_to_read(folder / FILE, timeout_s=30)) as published:
             published.execute("BEGIN")
-            cursor = read_cursor(published)
+            altered = altered_objects(published)
+            cursor = None if _CURSOR in altered else read_cursor(published)
             if cursor is None or cursor.head != head:
                 return
-            for name in _altered_objects(published):
+            for name in altered:
                 found = "something else: forge ledger rebuild replaces it"
                 yield AuditProblem(None, f"published {FILE}: {name}", "the tables, indexes and views of Forge", found)
+            if altered:
+                return
             add_indexes(folded)
             recent_times.derive(folded, None)
             latest_speedups.derive(folded, None)
@@ -53,15 +56,3 @@ def altered_tables(folder: Path, folded: sqlite3.Connection, head: Position) -> 
                     yield AuditProblem(None, f"published {FILE}: {name}", "the rows that the events give", found)
     except sqlite3.Error:
         return
-
-
-def _altered_objects(published: sqlite3.Connection) -> list[str]:
-    """Return the names of the tables, indexes, views and triggers that Forge makes otherwise, or not at all."""
-    with closing(create(Path(":memory:"))) as made:
-        add_indexes(made)
-        add_views(made, VIEWS)
-        return sorted({str(name) for name, *_ in _objects(published) ^ _objects(made)})
-
-
-def _objects(connection: sqlite3.Connection) -> set[tuple[object, ...]]:
-    return set(connection.execute("SELECT name, type, tbl_name, sql FROM sqlite_schema"))

@@ -21,8 +21,10 @@ from forge.projections.audit_views import VIEWS
 from forge.projections.fold import Position, Source, SourceHead
 from forge.projections.folds import TAKERS
 from forge.projections.history_version import PROJECTOR_VERSION, SCHEMA_VERSION
+from forge.projections.own_objects import altered_objects
 from forge.projections.schema import tables
 from forge.projections.sqlite_file import (
+    ASIDE,
     add_indexes,
     connect,
     create,
@@ -36,8 +38,6 @@ from forge.projections.state import State
 
 FILE = "history.db"
 """Name of the file of tables in the registry's folder."""
-ASIDE = ".publishing-"
-"""Prefix of unfinished files beside the published ones."""
 READ_CURSOR = """
     SELECT ledger_id, seq, event_hash, registry_seq, registry_hash, checkpoint_seq FROM cursor
     WHERE schema_version = ? AND projector_version = ?
@@ -79,6 +79,11 @@ def read_cursor(connection: sqlite3.Connection) -> Cursor | None:
     return Cursor(*row) if row else None
 
 
+def own_cursor(connection: sqlite3.Connection) -> Cursor | None:
+    """Return the cursor as `read_cursor` does; None also if the file has tables, views or triggers of others."""
+    return None if altered_objects(connection) else read_cursor(connection)
+
+
 def publishing_errors(path: Path, source: Source) -> StorageErrors:
     """Return a translator of errors that says what is still true if the disk refuses here."""
     return storage_errors(path, left=f"recorded up to event {source.head.seq}, and what is published still stands")
@@ -101,11 +106,11 @@ def catch_up(path: Path, source: Source) -> tuple[Cursor, bool]:
 
 def _followed(path: Path, source: Source) -> Cursor | None:
     """Fold the events since the file's cursor and return the new one; None if the file must be built anew."""
-    if not path.exists():
+    if not os.path.lexists(path):
         return None
     try:
         with closing(connect(path)) as connection:
-            cursor = read_cursor(connection)
+            cursor = own_cursor(connection)
             if cursor is None or not cursor.head.stands_in(source):
                 return None
             head = source.head

@@ -6,19 +6,22 @@ a crash or on a full disk, the pointer names what it named before.
 
 import contextlib
 import os
+import stat
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
 import orjson
 
-from forge.errors import UsageError
+from forge.errors import BlobCorrupt, UsageError
 from forge.ledger.durable import fsync_all, make_folder
-from forge.projections.catch_up import ASIDE
+from forge.lookup.published import read_published
 from forge.projections.snapshot import POINTER
+from forge.projections.sqlite_file import ASIDE
 
 SNAPSHOTS = "lookup-*.json"
 """Pattern of the names of snapshots."""
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
 def put(directory: Path, files: Mapping[str, bytes], *, keep: int = 5) -> None:
@@ -42,31 +45,54 @@ def _check_name(name: str) -> None:
 
 def _replace(directory: Path, files: Mapping[str, bytes]) -> None:
     """Write every file aside, then rename them all; if one can't be written, none is left aside."""
-    written: list[tuple[Path, Path]] = []
+    written: list[tuple[Path, str]] = []
     try:
         for name, content in files.items():
-            target = directory / name
-            if not holds(target, content):
-                written.append((_write_aside(directory, content, mode=_mode(name)), target))
+            if content_of(directory, name) != content:
+                written.append((_write_aside(directory, content, mode=_mode(name)), name))
             elif PurePosixPath(name).match(SNAPSHOTS):
-                os.utime(target)  # it is the newest generation again
+                os.utime(directory / name)  # it is the newest generation again
         fsync_all((aside for aside, _ in written), ())
-        for aside, target in written:
-            target.parent.mkdir(parents=True, exist_ok=True)
-            os.replace(aside, target)
+        for aside, name in written:
+            _rename(directory, aside.name, PurePosixPath(name).parts)
     finally:
         for aside, _ in written:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(aside)
-    fsync_all((), {folder for _, target in written for folder in target.parents if folder.is_relative_to(directory)})
+    targets = [directory / name for _, name in written]
+    fsync_all((), {folder for target in targets for folder in target.parents if folder.is_relative_to(directory)})
 
 
-def holds(target: Path, content: bytes) -> bool:
-    """Return whether the file exists with this content."""
+def _rename(directory: Path, aside: str, parts: tuple[str, ...]) -> None:
+    """Rename a file in the directory to a path below it. A link on the way is replaced by a folder, not followed."""
+    root = os.open(directory, _FOLDER)
+    folder = os.dup(root)
     try:
-        return target.read_bytes() == content
-    except FileNotFoundError:
-        return False
+        for part in parts[:-1]:
+            inner = _opened_folder(folder, part)
+            os.close(folder)
+            folder = inner
+        os.replace(aside, parts[-1], src_dir_fd=root, dst_dir_fd=folder)
+    finally:
+        os.close(folder)
+        os.close(root)
+
+
+def _opened_folder(folder: int, name: str) -> int:
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, dir_fd=folder)
+    if not stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode):
+        os.unlink(name, dir_fd=folder)
+        os.mkdir(name, dir_fd=folder)
+    return os.open(name, _FOLDER | os.O_NOFOLLOW, dir_fd=folder)
+
+
+def content_of(directory: Path, name: str) -> bytes | None:
+    """Return a published file's bytes; None if it can't be read, or is behind a link, or no regular file."""
+    try:
+        return read_published(str(directory), name)
+    except BlobCorrupt:
+        return None
 
 
 def _mode(name: str) -> int:
@@ -89,10 +115,10 @@ def _write_aside(directory: Path, content: bytes, *, mode: int) -> Path:
 def _prune(directory: Path, *, keep: int) -> None:
     """Remove all but the `keep` newest snapshots; the one that the pointer names always stays."""
     try:
-        named = orjson.loads((directory / POINTER).read_bytes())["snapshot"]
-    except (FileNotFoundError, orjson.JSONDecodeError, KeyError, TypeError):
+        named = orjson.loads(content_of(directory, POINTER) or b"")["snapshot"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
         return
-    snapshots = sorted(directory.glob(SNAPSHOTS), key=lambda path: (path.stat().st_mtime_ns, path.name))
+    snapshots = sorted(directory.glob(SNAPSHOTS), key=lambda path: (path.lstat().st_mtime_ns, path.name))
     for snapshot in snapshots[: max(0, len(snapshots) - keep)]:
         if snapshot.name != named:
             snapshot.unlink()

@@ -8,6 +8,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import dataclass
@@ -20,17 +21,21 @@ from forge.domain.digest import sha256
 from forge.errors import StorageFailed
 from forge.events import KernelPromoted
 from forge.ledger.durable import fsync_folder
-from forge.projections import documents, leaderboard, snapshot, versions
-from forge.projections.catch_up import ASIDE, FILE, Cursor, built, catch_up, publishing_errors
-from forge.projections.files import put
+from forge.projections import documents, leaderboard, models, operations, registry, snapshot, versions
+from forge.projections.catch_up import FILE, Cursor, built, catch_up, publishing_errors
+from forge.projections.files import content_of, put
 from forge.projections.fold import Position, Source, holds
 from forge.projections.snapshot import POINTER, SCHEMA_VERSION, Signer
-from forge.projections.sqlite_file import connect, content_digest, overwrite
+from forge.projections.sqlite_file import ASIDE, connect, content_digest, overwrite
 
 LOCK = ".publish.lock"
 """Name of the lock file in the published folder."""
+PRIVATE_PREFIX = "forge-folded-"
+"""Prefix of the private folder in which the tables are folded anew."""
 REBUILD_COMMAND = "forge ledger rebuild"
 """Command that publishes again after the disk has refused."""
+CHANGING = registry.TYPES | models.TYPES | operations.TYPES | {"EnvironmentCaptured"}
+"""Types of events that may change what the registry's documents show."""
 PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
 
 
@@ -44,6 +49,8 @@ class StoredFiles:
     others: Callable[[Cursor], Mapping[str, bytes]] = lambda _: {}
     """Function that gives the files which are no projection."""
     sign: Signer = lambda _, __: None
+    vouched: Callable[["PublishedPointer"], bool] | None = None
+    """Function that says whether the key signed what is published; None if nothing is signed here."""
 
 
 NOTHING_STORED = StoredFiles()
@@ -79,21 +86,61 @@ def publish(directory: Path, read: Callable[[], Source], stored: StoredFiles = N
         source = read()
         cursor, anew = catch_up(directory / FILE, source)
         shown = None if anew else read_pointer(directory)
-        if shown is not None and _stands(directory, shown, cursor, source):
+        if shown is not None and _stands(directory, shown, cursor, source) and _is_believed(shown, source, stored):
             pointer = snapshot.with_note(snapshot.pointer_to(shown.sha256, cursor.head), stored.sign)
             put(directory, {**stored.others(cursor), POINTER: pointer})
         else:
             since = shown.position.seq if shown and shown.position.stands_in(source) else 0
-            with closing(connect(directory / FILE, read_only=True)) as connection:
-                put(directory, _rendered(connection, source, cursor, stored, since=since))
+            with _tables(directory, source, cursor, stored) as (connection, own):
+                put(directory, _rendered(connection, source, own, stored, since=since))
         return cursor
+
+
+def _is_believed(shown: PublishedPointer, source: Source, stored: StoredFiles) -> bool:
+    """Return whether a published snapshot may stay.
+
+    What the key is to sign, it must have signed before, and no event since then may have changed it.
+    """
+    if stored.vouched is None:
+        return True
+    return stored.vouched(shown) and all(line.type not in CHANGING for line in source.lines(shown.position.seq))
+
+
+@contextlib.contextmanager
+def _tables(
+    directory: Path, source: Source, cursor: Cursor, stored: StoredFiles
+) -> Iterator[tuple[sqlite3.Connection, Cursor]]:
+    """Yield the tables to render from, and their cursor.
+
+    What is to be signed is made of the events alone, in a private folder. Otherwise, whoever can write to the
+    published folder could have the key sign what no event says.
+    """
+    if stored.vouched is None:
+        with closing(connect(directory / FILE, read_only=True)) as connection:
+            yield connection, cursor
+        return
+    with _folded(directory, source) as (aside, own):
+        with closing(connect(aside, read_only=True)) as connection:
+            yield connection, own
+        overwrite(directory / FILE, aside)
+
+
+@contextlib.contextmanager
+def _folded(directory: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
+    """Yield tables that are folded from the first event in a private folder, and their cursor."""
+    with (
+        publishing_errors(directory / FILE, source),
+        tempfile.TemporaryDirectory(prefix=PRIVATE_PREFIX) as private,
+        built(Path(private), source) as found,
+    ):
+        yield found
 
 
 def republish(directory: Path, read: Callable[[], Source], stored: StoredFiles = NOTHING_STORED) -> list[Compared]:
     """Fold everything again from the first event, replace what is published, and return what differed."""
     with publishing(directory):
         source = read()
-        with publishing_errors(directory / FILE, source), built(directory, source) as (aside, cursor):
+        with _folded(directory, source) as (aside, cursor):
             with closing(connect(aside, read_only=True)) as connection:
                 files = _rendered(connection, source, cursor, stored, since=0)
                 digest = content_digest(connection)
@@ -111,7 +158,7 @@ def publishing(directory: Path) -> Iterator[None]:
         if not directory.is_dir():
             directory.mkdir(parents=True, exist_ok=True)
             fsync_folder(directory.parent)
-        lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)
             for leftover in directory.glob(f"{ASIDE}*"):
@@ -138,12 +185,12 @@ def withdraw(directory: Path) -> bool:
 def read_pointer(directory: Path) -> PublishedPointer | None:
     """Return the published pointer; None if there is none, or it can't be read or has another schema."""
     try:
-        document = orjson.loads((directory / POINTER).read_bytes())
+        document = orjson.loads(content_of(directory, POINTER) or b"")
         position = Position(**document["ledger"])
         if document["schema_version"] != SCHEMA_VERSION:
             return None
         return PublishedPointer(str(document["snapshot"]), str(document["sha256"]), position, document.get("note"))
-    except (OSError, orjson.JSONDecodeError, KeyError, TypeError):
+    except (orjson.JSONDecodeError, KeyError, TypeError):
         return None
 
 
@@ -172,16 +219,15 @@ def _rendered(
 
 
 def _compared(directory: Path, name: str, content: bytes) -> Compared:
-    path = directory / name
-    if not path.exists():
+    if not os.path.lexists(directory / name):
         return Compared(name, "made", sha256(content))
-    return Compared(name, "identical" if path.read_bytes() == content else "replaced", sha256(content))
+    return Compared(name, "identical" if content_of(directory, name) == content else "replaced", sha256(content))
 
 
 def _compared_tables(directory: Path, digest: str) -> Compared:
     """Compare `history.db` by its rows, because their layout in the file depends on the order of writing."""
     path = directory / FILE
-    if not path.exists():
+    if not os.path.lexists(path):
         return Compared(FILE, "made", digest)
     try:
         with closing(connect(path, read_only=True)) as connection:

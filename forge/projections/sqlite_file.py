@@ -5,8 +5,14 @@ and never see half of a change. A rebuilt file is copied over it in one transact
 would leave that reader's log beside another file (https://www.sqlite.org/howtocorrupt.html, 2.4).
 """
 
+import contextlib
+import errno
 import hashlib
+import os
+import shutil
 import sqlite3
+import stat
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import cache
@@ -31,6 +37,8 @@ APPLICATION_ID = 0x46524748
 BUSY_TIMEOUT_S = 30.0
 """Seconds that SQLite waits for a lock. Chosen: as long as for the ledger; a rebuild of a large history holds it for
 seconds."""
+ASIDE = ".publishing-"
+"""Prefix of unfinished files beside the published ones."""
 SQLITE_SUFFIXES = ("-wal", "-shm", "-journal")
 """Endings of the files that SQLite keeps beside a database."""
 DAMAGE_CODES = frozenset(
@@ -78,7 +86,8 @@ def by_key(table: Table) -> str:
 
 
 def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
-    """Open a file that exists."""
+    """Open a file that exists; raise sqlite3.DatabaseError if something else has its name."""
+    require_own(path)
     mode = "ro" if read_only else "rw"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?mode={mode}", uri=True, timeout=BUSY_TIMEOUT_S, isolation_level=None
@@ -89,10 +98,32 @@ def connect(path: Path, *, read_only: bool = False) -> sqlite3.Connection:
     try:
         for setting in settings:
             connection.execute(f"PRAGMA {setting}")
+        (found,) = connection.execute("PRAGMA application_id").fetchone()
+        if found != APPLICATION_ID:
+            raise _no_history(path, f"a database with the id {found}")
     except BaseException:  # a damaged file, which is built anew
         connection.close()
         raise
     return connection
+
+
+def require_own(path: Path) -> None:
+    """Raise sqlite3.DatabaseError unless the database and what SQLite keeps beside it are files with one name each.
+
+    SQLite would write over the file that a link leads to, such as the ledger. It would wait for a pipe without end.
+    """
+    for beside in ("", *SQLITE_SUFFIXES):
+        name = path.with_name(path.name + beside)
+        with contextlib.suppress(FileNotFoundError):
+            found = os.lstat(name)
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+                raise _no_history(name, f"{stat.filemode(found.st_mode)} with {found.st_nlink} names")
+
+
+def _no_history(path: Path, found: str) -> sqlite3.DatabaseError:
+    error = sqlite3.DatabaseError(f"{str(path)!r} is {found}: expected a history in a file of its own")
+    error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+    return error
 
 
 def create(path: Path) -> sqlite3.Connection:
@@ -141,12 +172,26 @@ def overwrite(path: Path, aside: Path) -> None:
             source.backup(target)
             return
     except sqlite3.DatabaseError as error:
-        if path.exists() and refused_by_the_disk(error):
+        if os.path.lexists(path) and refused_by_the_disk(error):
             raise
     discard(path)
-    aside.replace(path)
+    _move(aside, path)
     with closing(connect(path)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
+
+
+def _move(aside: Path, path: Path) -> None:
+    """Rename a file, also from another disk."""
+    try:
+        aside.replace(path)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        descriptor, name = tempfile.mkstemp(prefix=ASIDE, dir=path.parent)
+        os.close(descriptor)
+        shutil.copyfile(aside, name)
+        os.chmod(name, 0o644)
+        os.replace(name, path)
 
 
 def refused_by_the_disk(error: sqlite3.DatabaseError) -> bool:
