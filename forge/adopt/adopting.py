@@ -292,6 +292,7 @@ def adopt(
     names = wanted_operations(opened, ops)
     settings = Settings(
         root=opened.root,
+        key=opened.key,
         ops=names,
         fallback=fallbacks(fallback, names),
         backends=backends,

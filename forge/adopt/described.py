@@ -1,9 +1,12 @@
 """An operation as the registry describes it, parsed: operands, scalars, outputs, and how sizes follow from axes."""
 
 from collections.abc import Mapping, Sequence
+from keyword import iskeyword
+from math import isfinite
 from typing import Any, NamedTuple
 
 from forge.errors import BlobCorrupt, IntegrityError
+from forge.lookup.sizes import is_size
 
 SCHEMA_VERSION = 1
 """Version of an operation's description that is read. An older Forge refuses a newer one."""
@@ -20,7 +23,7 @@ TORCH_NAMES = {
     "bool": "bool",
 }
 """Forge's names of element types -> torch's. A test compares them with those of `forge.domain`."""
-_MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+_MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
 Document = dict[str, Any]  # a published file is JSON: this module turns it into typed values or raises
 
 
@@ -126,8 +129,10 @@ def _parsed(document: Document) -> OperationForm:
     outputs = tuple(map(_operand, document["outputs"]))
     scalars = {str(name): float(value) for name, value in document["scalars"].items()}
     names = [operand.name for operand in inputs] + list(scalars)
-    if not inputs or len(set(names)) != len(names) or not all(map(str.isidentifier, names)):
+    if not inputs or len(set(names)) != len(names) or not all(map(_is_argument, names)):
         raise ValueError(f"its arguments are named {names}")
+    if not all(map(isfinite, scalars.values())):
+        raise ValueError(f"its scalars are {scalars}: expected finite numbers")
     updates = frozenset(map(str, document["updates"]))
     if not updates <= {operand.name for operand in inputs}:
         raise ValueError(f"it writes {sorted(updates)} in place, which aren't all operands")
@@ -146,7 +151,7 @@ def _parsed(document: Document) -> OperationForm:
         entry=str(document["entry"]),
         reduced_axis=None if reduced is None else str(reduced),
         unfit=None if document["unfit"] is None else str(document["unfit"]),
-        fixed={str(axis): int(size) for axis, size in document.get("fixed", {}).items()},
+        fixed=_counts(document.get("fixed", {})),
         sources=_sources(inputs, outputs),
     )
 
@@ -157,13 +162,36 @@ def _operand(untrusted: Document) -> Operand:
         raise ValueError(f"operand {untrusted['name']!r} has elements {element!r}")
     return Operand(
         name=str(untrusted["name"]),
-        axes=tuple(map(str, untrusted["axes"])),
+        axes=tuple(map(_axis, untrusted["axes"])),
         element=element,
-        times={str(axis): int(count) for axis, count in untrusted["times"].items()},
-        per={str(axis): int(count) for axis, count in untrusted["per"].items()},
-        at_most={str(axis): int(count) for axis, count in untrusted["at_most"].items()},
+        times=_counts(untrusted["times"]),
+        per=_counts(untrusted["per"]),
+        at_most=_counts(untrusted["at_most"]),
         bound=None if bound is None else _bound(bound),
     )
+
+
+def _is_argument(name: str) -> bool:
+    """Return whether torch can have an argument of this name."""
+    return name.isascii() and name.isidentifier() and not iskeyword(name)
+
+
+def _axis(untrusted: object) -> str:
+    """Return an axis's name, or the size of one that has no name."""
+    if not isinstance(untrusted, str) or not (untrusted.isidentifier() or is_size(_number(untrusted))):
+        raise ValueError(f"an operand has the axis {untrusted!r:.100}")
+    return untrusted
+
+
+def _number(text: str) -> int | None:
+    return int(text) if text.isascii() and text.isdecimal() else None
+
+
+def _counts(untrusted: Document) -> dict[str, int]:
+    for axis, count in untrusted.items():
+        if not is_size(count) or count == 0:
+            raise ValueError(f"axis {axis!r:.100} has the number {count!r:.100}: expected a whole one from 1 on")
+    return dict(untrusted)
 
 
 def _bound(untrusted: Document) -> OutputBound:

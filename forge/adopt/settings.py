@@ -25,6 +25,8 @@ class Settings(NamedTuple):
     """What one adoption does; a second one with equal settings is the same."""
 
     root: str
+    key: str | None
+    """Verifier key that must vouch for each publication."""
     ops: tuple[str, ...]
     fallback: Mapping[str, Function]
     backends: Sequence[Backend]

@@ -6,6 +6,12 @@ NEWEST = "SELECT max(seq) FROM event WHERE type = ?"
 BUSY_TIMEOUT_S = 1.0
 """Seconds to wait for a lock. After that a health check goes on without the ledger."""
 
+STEPS, MOST_LOOKS = 1_000_000, 50
+"""Steps of SQLite between two looks at a question, and looks before it is given up. Chosen; with the index it takes
+some hundred steps. In another database a view may stand in the table's place that never ends."""
+LONGEST_VALUE = 1 << 20
+"""Largest text or blob in bytes that SQLite may make. No row of a ledger has a longer one."""
+
 
 def newest_decision(home: str) -> int | None:
     """Return the number of the newest decision about kernels in `home`; None if the ledger can't be read.
@@ -25,7 +31,10 @@ def newest_decision(home: str) -> int | None:
         still = "" if os.path.exists(log) and os.path.getsize(log) else "&immutable=1"
         uri = f"file:{quote(os.fsencode(path))}?mode=ro{still}"
         with closing(sqlite3.connect(uri, uri=True, timeout=BUSY_TIMEOUT_S)) as connection:
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
+            looks = iter(range(MOST_LOOKS))
+            connection.set_progress_handler(lambda: next(looks, None) is None, STEPS)
             found = [connection.execute(NEWEST, (name,)).fetchone()[0] for name in DECISIONS]
     except (OSError, sqlite3.Error):
         return None
-    return max((seq for seq in found if seq is not None), default=0)
+    return max((seq for seq in found if type(seq) is int), default=0)

@@ -114,6 +114,11 @@ class Registry:
         return self._shown.generation.sha256
 
     @property
+    def key(self) -> str | None:
+        """The verifier key that must vouch for each publication; None if everything is believed."""
+        return None if self._key is None else str(self._key)
+
+    @property
     def root(self) -> str:
         """The folder that is published."""
         return self._root

@@ -112,7 +112,7 @@ def _tables(
 ) -> Iterator[tuple[sqlite3.Connection, Cursor]]:
     """Yield the tables to render from, and their cursor.
 
-    What is to be signed is made of the events alone, in a private folder. Otherwise, whoever can write to the
+    What is to be signed is made of the events alone, in a private folder. Otherwise, a program that can write to the
     published folder could have the key sign what no event says.
     """
     if stored.vouched is None:

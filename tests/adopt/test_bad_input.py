@@ -77,6 +77,20 @@ def test_newer_schemas(registry):
     refused(registry, IntegrityError, "schema 99")
 
 
+def operand(name, **changes):
+    plain = {"axes": ["batch", "hidden_size"], "element": None, "times": {}, "per": {}, "at_most": {}}
+    return {"name": name, **plain, **changes}
+
+
+@pytest.mark.parametrize("written", ["NaN", "Infinity", "1e999", "1" + "0" * 400])
+def test_a_scalar_that_is_no_number(registry, written):
+    known = canonical(description(find_operation("rmsnorm"))).decode()
+    changed = known.replace('"scalars":{"eps":1e-6}', f'"scalars":{{"eps":{written}}}')
+    assert changed != known
+    described_as(registry, changed.encode())
+    refused(registry, BlobCorrupt, "the description of operation 'rmsnorm' can't be read")
+
+
 @pytest.mark.parametrize(
     "change",
     [
@@ -87,6 +101,15 @@ def test_newer_schemas(registry):
         {"updates": ["z"]},
         {"scalars": {"eps": "small"}},
         {"outputs": [{"name": "y", "axes": ["depth"], "element": None, "times": {}, "per": {}, "at_most": {}}]},
+        {"scalars": {"True": 1.0}},
+        {"inputs": [operand("if")]},
+        {"inputs": [operand("\ufb01")]},
+        {"inputs": [operand("x", times={"batch": 0}), operand("weight")]},
+        {"inputs": [operand("x", per={"batch": -1}), operand("weight")]},
+        {"inputs": [operand("x", at_most={"batch": True}), operand("weight")]},
+        {"inputs": [operand("x", axes=["batch", "9" * 5000]), operand("weight")]},
+        {"inputs": [operand("x", axes=["batch", "\u0663"]), operand("weight")]},
+        {"fixed": {"depth": -1}},
     ],
 )
 def test_a_description_that_makes_no_sense(registry, change):

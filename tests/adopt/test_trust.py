@@ -3,18 +3,24 @@
 import json
 import multiprocessing
 import os
+import sys
 import threading
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
 
 from forge.adopt import adopt
+from forge.adopt.engines import vllm
 from forge.adopt.ranks import require_equal
-from forge.errors import AdoptionRefused, UsageError
+from forge.errors import AdoptionRefused, ProofRefused, UsageError
+from forge.ledger.signatures.signing import SigningKey, signed_note
 from forge.operations.rmsnorm import rmsnorm as reference
+from forge.proof.publication import publication_text
 from tests.adopt.making import KV_CACHE_APPEND, RMSNORM, WRONG_RMSNORM, kernel, publish
 from tests.adopt.publishing import calling_while_publishing
+from tests.projections.histories import LEDGER_ID
 
 EPS = 1e-6
 X, WEIGHT = torch.randn(4, 64, generator=torch.Generator().manual_seed(1)), torch.ones(64)
@@ -188,3 +194,36 @@ def test_strict_calls_say_that_a_kernel_was_withdrawn(tmp_path):
         torch.ops.forge.rmsnorm(X, WEIGHT, EPS)
         with pytest.raises(AdoptionRefused, match="a shadow call differed"):
             torch.ops.forge.rmsnorm(X, WEIGHT, EPS)
+
+
+def signed_registry(folder, **changes):
+    """Publish a registry whose pointer a key signed; return the key in the form that readers take."""
+    key = SigningKey(f"test/{LEDGER_ID}", bytes(32))
+    publish(folder, [kernel("rmsnorm", RMSNORM)], **changes)
+    pointer = json.loads((folder / "current.json").read_bytes())
+    at = pointer["ledger"]
+    text = publication_text(key.name, seq=at["seq"], event_hash=at["event_hash"], sha256=pointer["sha256"])
+    (folder / "current.json").write_text(json.dumps({**pointer, "note": signed_note(text, [key])}))
+    return key.verifier
+
+
+def test_a_handle_that_believes_everything_is_not_given_to_a_caller_who_pins_a_key(tmp_path):
+    key = signed_registry(tmp_path)
+    with adopt(tmp_path, trust="promoted"), pytest.raises(UsageError, match="adopted in this process already"):
+        adopt(tmp_path, trust="promoted", key=key)
+    with adopt(tmp_path, trust="promoted", key=key) as ops:
+        assert adopt(tmp_path, trust="promoted", key=key) is ops
+
+
+def test_the_plugin_of_vllm_believes_the_key_of_the_environment_alone(tmp_path, monkeypatch):
+    ir = SimpleNamespace(ops=SimpleNamespace())
+    monkeypatch.setitem(sys.modules, "vllm", SimpleNamespace(ir=ir))
+    monkeypatch.setenv("FORGE_REGISTRY", str(tmp_path))
+    key = signed_registry(tmp_path)
+    for wrong, error in ((SigningKey(f"test/{LEDGER_ID}", bytes([1] * 32)).verifier, ProofRefused), ("", UsageError)):
+        monkeypatch.setenv("FORGE_REGISTRY_KEY", wrong)
+        with pytest.raises(error):
+            vllm.register()
+    monkeypatch.setenv("FORGE_REGISTRY_KEY", key)
+    with pytest.raises(UsageError, match="this vLLM has none of them"):
+        vllm.register()

@@ -3,8 +3,8 @@
 Written against the registration that vLLM's own kernels use (`vllm.ir.ops.<op>.register_impl`), as published in
 2026. It was tested against a stand-in of that protocol, and not run inside vLLM.
 
-Forge names `register` under the entry point `vllm.general_plugins`; FORGE_REGISTRY is the registry's
-folder. vLLM then orders its providers by its own option `ir_op_priority`.
+Forge names `register` under the entry point `vllm.general_plugins`; FORGE_REGISTRY is the registry's folder,
+FORGE_REGISTRY_KEY the key that must vouch for it. vLLM then orders its providers by its own option `ir_op_priority`.
 """
 
 import os
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 REGISTRY = "FORGE_REGISTRY"
 """Environment variable with the registry's folder."""
+KEY = "FORGE_REGISTRY_KEY"
+"""Environment variable with the ledger's verifier key, or a file with it, which vouches for the registry."""
 PROVIDER = "forge"
 Function = Callable[..., Any]  # an engine's function, which may take anything
 
@@ -45,15 +47,18 @@ def register() -> Adopted | None:
         return None
     from vllm import ir  # type: ignore[import-not-found]  # there only inside vLLM
 
-    return register_with(ir.ops, folder)
+    return register_with(ir.ops, folder, key=os.environ.get(KEY))
 
 
 # Any: vLLM's table of operations has no types
-def register_with(ir_ops: Any, registry: str) -> Adopted:
-    """Register a provider of each operation that both know; raise UsageError if there is none."""
+def register_with(ir_ops: Any, registry: str, *, key: str | None = None) -> Adopted:
+    """Register a provider of each operation that both know; raise UsageError if there is none.
+
+    With `key`, that key must vouch for the registry; an empty one is refused.
+    """
     from forge.lookup.registry import Registry
 
-    known = Registry.open(registry).operations
+    known = Registry.open(registry, key=key).operations
     taken = [one for one in OPERATIONS if one.forge in known and hasattr(ir_ops, one.vllm)]
     if not taken:
         names = ", ".join(one.forge for one in OPERATIONS)
@@ -63,7 +68,7 @@ def register_with(ir_ops: Any, registry: str) -> Adopted:
             hint="forge op describe",
         )
     natives = {one.forge: native_of(getattr(ir_ops, one.vllm)) for one in taken}
-    adopted = adopt(registry, [one.forge for one in taken], trust="promoted", fallback=natives)
+    adopted = adopt(registry, [one.forge for one in taken], trust="promoted", fallback=natives, key=key)
     for one in taken:
         supports = supports_args(one, adopted.operations[one.forge])
         getattr(ir_ops, one.vllm).register_impl(PROVIDER, supports_args=supports, supported=True)(provider(one))
