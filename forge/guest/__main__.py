@@ -30,8 +30,10 @@ def main() -> None:
 
 def _start(body: dict[str, object]) -> None:
     """Import what each guest needs, and set it up; if that fails, the machine is the reason."""
+    import numpy as np
     import torch
 
+    np.random.seed()  # Python's generator is seeded anew in a fork, numpy's isn't
     importlib.import_module(".surroundings", __package__)  # it reads what is so before a candidate's first line
     threads = int(str(body["threads"]))
     if torch.get_num_threads() != threads:  # setting it also starts a pool of threads, for which each stop waits
