@@ -43,22 +43,28 @@ def drift_share(terms: torch.Tensor) -> torch.Tensor:
         lost = lost + torch.where(alike, (largest - terms).minimum(step).sum(-1, keepdim=True), 0.0)
     repeat = _repeat(terms, step)
     if bool(repeat.any()):
-        lost[repeat] += step[repeat] * _equal_pairs(terms[repeat], step[repeat]).sqrt()
+        lost[repeat] += step[repeat] * _equal_pairs(terms[repeat].sort(-1).values, step[repeat]).sqrt()
     return (lost / total).nan_to_num(nan=0.0, posinf=0.0)
 
 
 def _repeat(terms: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
     """Return for each row whether its terms repeat, as far as some at regular distances show."""
     count = terms.shape[-1]
-    sampled = terms[..., :: -(-count // SAMPLED)]
+    sampled = terms[..., :: -(-count // SAMPLED)].sort(-1).values
+    if not bool((sampled[..., 1:] == sampled[..., :-1]).any()):
+        return sampled.new_zeros(sampled.shape[:-1]).bool()
     pairs = _equal_pairs(sampled, step) - (sampled > step).sum(-1, keepdim=True)
     return (pairs * (count - 1) > (OFTEN - 1) * sampled.shape[-1] * max(1, sampled.shape[-1] - 1)).squeeze(-1)
 
 
-def _equal_pairs(terms: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
-    """Return the sum of the squares of how often each term above a step occurs in its row."""
+def _equal_pairs(ordered: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
+    """Return the sum of the squares of how often each term above a step occurs in its row, of rows in order."""
     import torch
 
-    ordered = terms.sort(-1).values
-    often = torch.searchsorted(ordered, ordered, right=True) - torch.searchsorted(ordered, ordered)
-    return often.where(ordered > step, 0).sum(-1, keepdim=True).double()
+    rows = ordered.reshape(-1, ordered.shape[-1])
+    begins = torch.nn.functional.pad(rows[:, 1:] != rows[:, :-1], (1, 1), value=True)  # and one behind the last
+    row, place = begins.nonzero(as_tuple=True)
+    often = place.diff()
+    counted = (often > 0) & (rows[row[:-1], place[:-1].clamp(max=rows.shape[1] - 1)] > step.reshape(-1)[row[:-1]])
+    pairs = row.new_zeros(rows.shape[0]).index_add_(0, row[:-1], often.square().where(counted, 0))
+    return pairs.reshape(step.shape).double()

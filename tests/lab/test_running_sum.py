@@ -1,6 +1,7 @@
 """One running sum in fp32 is always within the bound, and what is wrong by more isn't."""
 
 import dataclasses
+from collections import Counter
 
 import pytest
 import torch
@@ -13,7 +14,7 @@ from forge.lab.inputs.mixed import nearest_powers
 from forge.lab.judge import JudgedOutput, judge
 from forge.operations import find_operation
 from forge.operations.operation import Expectation
-from forge.operations.running_sum import drift_share
+from forge.operations.running_sum import _equal_pairs, drift_share
 
 ROWS, POLICY = 256, Policy()
 GROWTH = POLICY.tolerance_accumulate_multiple * UNIT_ROUNDOFF["fp32"]
@@ -112,3 +113,17 @@ def test_terms_that_are_dropped_and_terms_that_are_rounded_alike_are_counted() -
 @pytest.mark.parametrize("terms", [[], [0.0, 0.0], [float("nan"), 1.0], [float("inf"), 1.0], [3.0], [2.0, 2.0]])
 def test_nothing_zeros_equal_terms_and_infinities_do_not_drift(terms: list[float]) -> None:
     assert drift_share(torch.tensor([terms], dtype=torch.float64)).tolist() == [[0.0]]
+
+
+@pytest.mark.parametrize("sizes", [(65,), (1, 1), (7, 130), (2, 3, 64)])
+def test_equal_terms_are_counted_as_one_counts_them_by_hand(sizes: tuple[int, ...]) -> None:
+    terms = torch.randint(4, sizes, generator=torch.Generator().manual_seed(5)).double()
+    step = torch.ones((*sizes[:-1], 1), dtype=torch.float64) / 2
+    if len(sizes) == 2 and terms.numel() > 1:
+        terms[0, 0], step[0] = float("nan"), float("nan")
+    counted = [
+        sum(often**2 for one, often in Counter(row).items() if one > above)
+        for row, (above,) in zip(terms.reshape(-1, sizes[-1]).tolist(), step.reshape(-1, 1).tolist(), strict=True)
+    ]
+    found = _equal_pairs(terms.sort(-1).values, step)
+    assert (found.shape, found.flatten().tolist()) == (step.shape, counted)

@@ -130,11 +130,18 @@ def _judge_rows(got: torch.Tensor, expectation: Expectation, *, bound: torch.Ten
     import torch
 
     value = expectation.value
-    error = (got.double() - value).abs()
-    used = torch.where(error == 0, error, error / bound).nan_to_num(nan=math.inf, posinf=math.inf)
-    if not bool(got.isfinite().all()):
-        used = torch.where(_overflown(got, value, bound), 0.0, used)
+    error = (got.double() - value).abs_()
+    used = error / bound
+    if not _all_finite(used):  # a bound of zero, or a number that isn't finite
+        used = torch.where(error == 0, error, used).nan_to_num(nan=math.inf, posinf=math.inf)
+        if not bool(got.isfinite().all()):
+            used = torch.where(_overflown(got, value, bound), 0.0, used)
     return judged(got, expectation, error, bound, used)
+
+
+def _all_finite(tensor: torch.Tensor) -> bool:
+    """Return whether numbers that aren't negative are all finite: one pass over them, where `isfinite` takes five."""
+    return math.isfinite(float(tensor.amax()))  # which is a NaN if there is one
 
 
 def _overflown(got: torch.Tensor, value: torch.Tensor, bound: torch.Tensor) -> torch.Tensor:
@@ -147,21 +154,32 @@ def judged(
     got: torch.Tensor, expectation: Expectation, error: torch.Tensor, bound: torch.Tensor, used: torch.Tensor
 ) -> JudgedOutput:
     """Return the verdict on one output, from each element's error and its used share of the bound."""
-    worst = _index_of(int(used.argmax()), used.shape)
+    worst = _index_of_largest(used)
     most_used, got_there = float(used[worst]), float(got[worst])
     within = most_used <= 1  # False for a NaN, which counts as the largest
-    relative = (error / expectation.scale).nan_to_num(nan=0.0, posinf=0.0)  # 0 where the scale is 0
+    relative = error / expectation.scale
+    if not _all_finite(relative):  # 0 where the scale is 0
+        relative = relative.nan_to_num(nan=0.0, posinf=0.0)
     return JudgedOutput(
         within=within,
         wrong=None if within else ~(used <= 1),
         finite=math.isfinite(got_there),
-        max_relative_error=float(relative.max()),
+        max_relative_error=float(relative.amax()),
         bound_used=most_used,
         worst=worst,
         expected=float(expectation.value[worst]),
         got=got_there,
         allowed_error=float(bound[worst]),
     )
+
+
+def _index_of_largest(used: torch.Tensor) -> tuple[int, ...]:
+    """Return the index of the first of the largest elements; finding its row first takes a fifth of the time."""
+    if used.dim() < 2:
+        return _index_of(int(used.argmax()), used.shape)
+    rows = used.flatten(0, -2)
+    row = int(rows.amax(-1).argmax())
+    return _index_of(row * used.shape[-1] + int(rows[row].argmax()), used.shape)
 
 
 def _index_of(flat: int, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -236,11 +254,13 @@ def allowed(
     value = expectation.value
     if growth is None:
         growth = _growth(expectation, patterned=False, integers=False)
-    own = (baseline.double() - value).abs().nan_to_num(nan=0.0, posinf=0.0)
+    own = (baseline.double() - value).abs_()
+    if not _all_finite(own):
+        own.nan_to_num_(nan=0.0, posinf=0.0)
     if value.dim() > 1:
         own = own.amax(-1, keepdim=True).minimum(_in_proportion(own, expectation.scale, dtype))
     reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
-    return torch.maximum(policy.tolerance_baseline_multiple * own, reachable)
+    return torch.maximum(own.mul_(policy.tolerance_baseline_multiple), reachable)
 
 
 def _in_proportion(errors: torch.Tensor, scale: torch.Tensor, dtype: DType) -> torch.Tensor:
@@ -249,5 +269,8 @@ def _in_proportion(errors: torch.Tensor, scale: torch.Tensor, dtype: DType) -> t
     The result is at least each element's own error. Near the smallest numbers of the type all errors have one size,
     and say nothing about the row's. A scale without a value bounds nothing.
     """
-    ratios = ((errors - SMALLEST_SIZE[dtype]).clamp_(min=0) / scale).nan_to_num(nan=0.0, posinf=0.0)
-    return (ratios.amax(-1, keepdim=True) * scale).nan_to_num(nan=math.inf).maximum(errors)
+    ratios = (errors - SMALLEST_SIZE[dtype]).clamp_(min=0).div_(scale)
+    largest = ratios.amax(-1, keepdim=True)
+    if not _all_finite(largest):
+        largest = ratios.nan_to_num_(nan=0.0, posinf=0.0).amax(-1, keepdim=True)
+    return (largest * scale).nan_to_num_(nan=math.inf).maximum(errors)

@@ -13,10 +13,10 @@ if TYPE_CHECKING:
     import torch
 
 Result = TypeVar("Result")
-SERIAL_UP_TO = 64
+SERIAL_UP_TO = 32
 """Number of blocks up to which one thread judges them all: a million elements, in about 50 ms."""
-BLOCK_ELEMENTS = 2**14
-"""Number of elements in a block, at most, if a row has fewer. An fp64 intermediate of a block takes 128 KiB."""
+BLOCK_ELEMENTS = 2**15
+"""Number of elements in a block, at most, if a row has fewer. An fp64 intermediate of a block takes 256 KiB."""
 
 
 def row_blocks(got: torch.Tensor) -> list[slice]:
