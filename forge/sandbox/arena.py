@@ -249,9 +249,10 @@ class Arena:
     def _red_zone(self, start: int, end: int) -> int:
         if end > self.size_bytes:
             raise ValueError(f"the layout needs {end} bytes, the arena has {self.size_bytes}")
-        if start < end:
-            self._map[start:end] = self._pattern[: end - start]
-            self._red_zones.append((start, end))
+        for piece in range(start, end, len(self._pattern)):  # in front of one that begins far in, there are several
+            behind = min(end, piece + len(self._pattern))
+            self._map[piece:behind] = self._pattern[: behind - piece]
+            self._red_zones.append((piece, behind))
         return end
 
     def _clear_behind_layout(self) -> None:

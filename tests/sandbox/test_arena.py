@@ -291,3 +291,18 @@ def test_a_storage_may_reach_beyond_its_tensor() -> None:
     with guests_view(arena) as guest:
         guest[behind] ^= 1
     assert not arena.red_zones_intact()
+
+
+@pytest.mark.parametrize("element", ELEMENTS)
+def test_a_place_in_a_page_counts_in_elements_of_any_size(element: str) -> None:
+    """Beside an operand of bytes all begin up to a page of elements in: one of eight bytes each, up to 32 KiB."""
+    arena = Arena(1 << 20)
+    form = Form((7,), element, begins="elements_in", elements_in=PAGE_BYTES - 1)  # type: ignore[arg-type]
+    sets = arena.lay_out(2, (form, Form((7,), "int8", begins="elements_in", elements_in=PAGE_BYTES - 1)), ())
+    watched = sorted(set(range(last_watched(sets))) - operand_bytes(sets))
+    with guests_view(arena) as guest:
+        for position in (*watched[:: PAGE_BYTES - 1], watched[-1]):
+            guest[position] ^= 1
+            assert not arena.red_zones_intact(), position
+            guest[position] ^= 1
+    assert arena.red_zones_intact()
