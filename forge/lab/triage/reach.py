@@ -8,9 +8,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from forge.lab.triage.names import Names, mentioned
-from forge.lab.triage.walk import Function, walk
+from forge.lab.triage.walk import Function, executed, walk
 
 _JIT = ("triton.jit", "triton.runtime.jit", "triton.JITFunction", "triton.experimental.gluon.jit")
+_WRAPPERS = """
+    torch.no_grad torch.inference_mode torch.enable_grad torch.compile torch.compiler.disable torch.jit.ignore
+    functools.cache functools.lru_cache functools.wraps contextlib.contextmanager dataclasses.dataclass
+"""
+_WRAPS = frozenset(_WRAPPERS.split())
+"""Decorators that keep a function under its own name alone. Others may also keep it in a table, as those of
+`torch.library` do."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,12 @@ def reach(tree: ast.Module, names: Names, entry_point: str) -> Reach:
     reached = _closure({entry_point}, bound, mentions)
     if not kernels:
         return Reach(kernels, frozenset(reached), certain=False)
-    certain = not names.stars and not any(_may_launch(one, names, frozenset(kernels), mentions) for one in tree.body)
+    launching = _lead_to(frozenset(kernels), tree.body, mentions)
+    ran = {id(node) for node, _ in executed(tree)}
+    keeping = (one for one in tree.body if mentions[id(one)] & launching and not _is_jit(one, names))
+    certain = not names.stars and not any(
+        _may_launch(one, names, frozenset(kernels), mentions, ran) for one in keeping
+    )
     return Reach(kernels, frozenset(reached), certain and not _makes_kernels(bound, reached, kernels, names))
 
 
@@ -79,17 +91,43 @@ def _is_jit(statement: ast.stmt, names: Names) -> bool:
     return False
 
 
+def _lead_to(
+    kernels: frozenset[str], statements: Sequence[ast.stmt], mentions: dict[int, frozenset[str]]
+) -> set[str]:
+    """Return the names of kernels, and of all that mentions one of them, directly or indirectly."""
+    mentioned_in: dict[str, list[ast.stmt]] = {}
+    for statement in statements:
+        for name in mentions[id(statement)]:
+            mentioned_in.setdefault(name, []).append(statement)
+    return _closure(set(kernels), mentioned_in, {id(one): frozenset(_binds(one)) for one in statements})
+
+
 def _may_launch(
-    statement: ast.stmt, names: Names, kernels: frozenset[str], mentions: dict[int, frozenset[str]]
+    statement: ast.stmt,
+    names: Names,
+    kernels: frozenset[str],
+    mentions: dict[int, frozenset[str]],
+    ran: set[int],
 ) -> bool:
-    """Return whether importing the module passes a kernel to a call, which may keep it for later."""
-    if isinstance(statement, Function | ast.Import | ast.ImportFrom) or _is_jit(statement, names):
-        return False
-    if not mentions[id(statement)] & kernels:
-        return False
-    return isinstance(statement, ast.ClassDef) or any(
-        isinstance(one, ast.Call | ast.Delete) for one in walk(statement)
-    )
+    """Return whether importing the module passes what the statement mentions to a call, which may keep it for later.
+
+    A decorator is such a call. `ran` are the nodes that aren't of a separate program.
+    """
+    match statement:
+        case ast.Import() | ast.ImportFrom():
+            return False
+        case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
+            return not all(_only_wraps(one, names) for one in decorators)
+        case ast.ClassDef(decorator_list=decorators):
+            direct = bool(mentions[id(statement)] & kernels)
+            return direct or not all(_only_wraps(one, names) for one in decorators)
+        case _:
+            return any(isinstance(one, ast.Call | ast.Delete) and id(one) in ran for one in walk(statement))
+
+
+def _only_wraps(decorator: ast.expr, names: Names) -> bool:
+    function = decorator.func if isinstance(decorator, ast.Call) else decorator
+    return names.resolve(function) in _WRAPS
 
 
 def _makes_kernels(
