@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.operation import Expectation, Operation
-from forge.operations.running_sum import drift_share
+from forge.operations.running_sum import drift_share_of_weighted
 
 if TYPE_CHECKING:
     import torch
@@ -77,7 +77,7 @@ def _some(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, chosen: slice) -> t
     largest = values.abs().cummax(-2).values[..., (sees - 1).clamp(min=0), :] * (sees > 0).unsqueeze(-1)
     far = (unit * summed.amax(-1, keepdim=True)).square().clamp(max=1.0) * largest * 2
     whole = size + (coarse + far) / unit
-    lost = 2 * drift_share(p).expand_as(y)
+    lost = drift_share_of_weighted(p, values).expand_as(y)
     return y.permute(2, 0, 1, 3), whole.permute(2, 0, 1, 3), lost.permute(2, 0, 1, 3)
 
 

@@ -29,7 +29,8 @@ def drift_share(terms: torch.Tensor) -> torch.Tensor:
     - Terms that are equal but for a few u_acc s are all rounded to the same step.
     - Equal terms are rounded alike in any order, since a running sum is a whole number of its units.
 
-    A sum of nothing and one that isn't finite don't drift.
+    A term of zero, as of a position that is masked, is no term. A sum of nothing doesn't drift, nor does one that
+    isn't finite.
     """
     import torch
 
@@ -38,19 +39,48 @@ def drift_share(terms: torch.Tensor) -> torch.Tensor:
         return total
     step, largest = UNIT_ROUNDOFF["fp32"] * total, terms.amax(-1, keepdim=True)
     lost = terms.where(terms <= step, 0.0).sum(-1, keepdim=True)
-    alike = largest - total / terms.shape[-1] <= NEARLY_EQUAL * step
+    some, alike = terms > 0, _alike(terms)
     if bool(alike.any()):
-        lost = lost + torch.where(alike, (largest - terms).minimum(step).sum(-1, keepdim=True), 0.0)
+        below = (largest - terms).minimum(step).where(some, 0.0)
+        lost = lost + torch.where(alike, below.sum(-1, keepdim=True), 0.0)
     repeat = _repeat(terms, step)
     if bool(repeat.any()):
-        lost[repeat] += step[repeat] * _equal_pairs(terms[repeat].sort(-1).values, step[repeat]).sqrt()
+        lost[repeat] += step[repeat] * _equal_pairs(_ordered(terms[repeat]), step[repeat]).sqrt()
     return (lost / total).nan_to_num(nan=0.0, posinf=0.0)
+
+
+def drift_share_of_weighted(weights: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
+    """Return the share of each weighted sum by which two running sums may drift: that of the weights, and its own.
+
+    Weights [..., n] >= 0, values [..., n, d], both fp64 -> [..., d] or [..., 1]. Weights that are nearly equal give
+    equal products where values are equal.
+    """
+    import torch
+
+    own = drift_share(weights)
+    if not weights.shape[-1] or not bool((alike := _alike(weights)).any()):
+        return 2 * own
+    columns = _ordered(values.abs().transpose(-1, -2))
+    pairs = _equal_pairs(columns, columns.new_zeros(*columns.shape[:-1], 1)).transpose(-1, -2)
+    return own + torch.where(alike, own.maximum(UNIT_ROUNDOFF["fp32"] * pairs.sqrt()), own)
+
+
+def _alike(terms: torch.Tensor) -> torch.Tensor:
+    """Return for each row whether its terms besides zeros are all rounded to the same step."""
+    total = terms.sum(-1, keepdim=True)
+    mean = total / (terms > 0).sum(-1, keepdim=True)
+    return terms.amax(-1, keepdim=True) - mean <= NEARLY_EQUAL * UNIT_ROUNDOFF["fp32"] * total
+
+
+def _ordered(terms: torch.Tensor) -> torch.Tensor:
+    """Return each row's terms in order, as numbers in fp32: those that differ in fp64 alone are equal in a kernel."""
+    return terms.float().sort(-1).values
 
 
 def _repeat(terms: torch.Tensor, step: torch.Tensor) -> torch.Tensor:
     """Return for each row whether its terms repeat, as far as some at regular distances show."""
     count = terms.shape[-1]
-    sampled = terms[..., :: -(-count // SAMPLED)].sort(-1).values
+    sampled = _ordered(terms[..., :: -(-count // SAMPLED)])
     if not bool((sampled[..., 1:] == sampled[..., :-1]).any()):
         return sampled.new_zeros(sampled.shape[:-1]).bool()
     pairs = _equal_pairs(sampled, step) - (sampled > step).sum(-1, keepdim=True)

@@ -127,3 +127,34 @@ def test_equal_terms_are_counted_as_one_counts_them_by_hand(sizes: tuple[int, ..
     ]
     found = _equal_pairs(terms.sort(-1).values, step)
     assert (found.shape, found.flatten().tolist()) == (step.shape, counted)
+
+
+def attended(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor, *, first: int = 0) -> torch.Tensor:
+    """Causal attention with one running sum of the weights and one of the products, from position `first` on."""
+    tokens, length = q.shape[0], k.shape[0]
+    scores = torch.einsum("thgd,lhd->thgl", q, k) * q.shape[-1] ** -0.5
+    hidden = torch.ones(tokens, length, dtype=torch.bool).triu(length - tokens + 1)[:, None, None]
+    scores = scores.masked_fill(hidden, float("-inf"))
+    powers = (scores - scores.amax(-1, keepdim=True)).exp()
+    total, y = torch.zeros_like(powers[..., :1]), torch.zeros_like(q)
+    for position in range(first, length):
+        total = total + powers[..., position, None]
+    for position in range(first, length):
+        y = y + powers[..., position, None] / total * v[position, :, None]
+    return y
+
+
+@pytest.mark.parametrize("values", ["powers of two", "of any size", "equal"])
+def test_running_sums_of_a_causal_attention_with_nearly_equal_scores_are_within_the_bound(values: str) -> None:
+    generator = torch.Generator().manual_seed(3)
+    q = torch.randn(8, 2, 2, 32, generator=generator) * 2.0**-20
+    k, v = (torch.randn(1500, 2, 32, generator=generator).abs() for _ in range(2))
+    v = {"powers of two": nearest_powers(v), "equal": torch.full_like(v, 1 / 3)}.get(values, v)
+    assert judged("attention_prefill", (q, k, v), attended(q, k, v)).within
+    assert values == "equal" or not judged("attention_prefill", (q, k, v), attended(q, k, v, first=1)).within
+
+
+def test_terms_of_zero_are_no_terms() -> None:
+    alike = torch.tensor([[1.0, 1.0 - 2.0**-24, 1.0, 1.0]], dtype=torch.float64)
+    masked = torch.cat((alike, torch.zeros(1, 4, dtype=torch.float64)), -1)
+    assert float(drift_share(masked)) == float(drift_share(alike)) > 0
