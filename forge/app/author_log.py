@@ -1,5 +1,7 @@
 """Finds what a candidate, its compiler or its tests said when it was refused, and the whole report."""
 
+from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -54,10 +56,9 @@ def _said(home: Path, type_name: str, event: Document, run: RunDocuments) -> Dat
 
         found = excerpt(said, files=files, withheld=_withheld(type_name, event, report))
     error = None if found is None else found.untrusted_error
-    kept = [one["line"] for one in report.get("findings", ()) if one["kind"] == "state" and one["file"] == KERNEL]
     mend = None
     if type_name == "CandidateRejected" and (found is None or found.line is None):
-        mend = _place(blobs, event, run, files, error, keeps_at=kept[0] if kept else None)
+        mend = _place(blobs, event, run, files, error, report.get("findings", ()))
     return {"log": None if found is None else found.document(), "mend": mend, "report": str(path)}
 
 
@@ -67,8 +68,7 @@ def _place(
     run: RunDocuments,
     files: dict[str, bytes],
     untrusted_error: str | None,
-    *,
-    keeps_at: int | None,
+    findings: Sequence[Document],
 ) -> Data | None:
     """Return the line of a refused kernel with which to begin; None if the line isn't clear."""
     code = rejected["reason"]["code"]
@@ -76,7 +76,7 @@ def _place(
         return None
     if run.submitted is None or run.task is None or KERNEL not in files:
         return None
-    from forge.lab.sources.mending import place_to_mend
+    from forge.lab.sources.mending import CHANGES, KEEPS, place_to_mend
 
     task, entry = run.task.event["task"], run.submitted.event["files"]["entry_point"]
     named = {"entry": entry or task["op"], "language": task["language"], "code": code}
@@ -89,9 +89,15 @@ def _place(
         untrusted_error=untrusted_error,
         wrong_output=output if isinstance(output, str) else None,
         wrong_from=begins if isinstance(begins, int) else None,
-        keeps_at=keeps_at,
+        keeps_at=_first_line(findings, KEEPS),
+        changes_at=_first_line(findings, CHANGES),
     )
     return None if place is None else place.document()
+
+
+def _first_line(findings: Sequence[Document], kinds: AbstractSet[str]) -> int | None:
+    lines = [one["line"] for one in findings if one["kind"] in kinds and one["file"] == KERNEL]
+    return lines[0] if lines else None
 
 
 def _withheld(type_name: str, event: Document, report: Data) -> bool:

@@ -382,6 +382,17 @@ def test_a_check_names_the_line_that_keeps_an_answer(tmp_path: Path) -> None:
     assert document["mend"]["does"] == "keeps a value between calls"
 
 
+@pytest.mark.usefixtures("walls")
+def test_a_check_names_the_line_that_changes_a_setting_at_import(tmp_path: Path) -> None:
+    text = written(f"return {RIGHT}").replace("\n\n\n", "\ntorch.backends.cuda.matmul.allow_tf32 = True\n\n\n", 1)
+    (tmp_path / "kernel.py").write_text(text)
+    asked = ("--op", "silu_mul", "--shape", "batch=4,hidden_size=256", "--json")
+    document = ask("check", tmp_path / "kernel.py", *asked).document
+    assert document["reason"]["code"] == "STATE_CARRIED"
+    assert "allow_tf32" in document["mend"]["source"]
+    assert document["mend"]["does"] == "may change what the process shares"
+
+
 def test_a_value_kept_between_calls_is_named_by_its_statement() -> None:
     text = written("global OUT", "OUT = torch.empty_like(gate)", "return OUT")
     place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="STATE_CARRIED")

@@ -8,6 +8,7 @@ import re
 from dataclasses import dataclass, replace
 
 from forge.domain.parsed_source import parse_source
+from forge.domain.source_finding import FindingKind
 from forge.lab.sources.changed_input import changed_input
 from forge.lab.sources.comes_from import comes_from
 from forge.languages import find_language
@@ -16,6 +17,9 @@ ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES
 """Reasons about a tensor's form, which the code in Python decides in every language."""
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
 REMEMBERED = frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"})
+KEEPS: frozenset[FindingKind] = frozenset({"state"})
+CHANGES: frozenset[FindingKind] = frozenset({"patching", "environment", "randomness"})
+"""Kinds of findings of a line that keeps a value between calls, and of one that changes what the process shares."""
 MUTATED = frozenset({"INPUT_MUTATED"})
 UNCALLED = frozenset({"FALLBACK"})
 ENDLESS = frozenset({"TIMEOUT"})
@@ -76,11 +80,13 @@ def place_to_mend(
     wrong_output: str | None = None,
     wrong_from: int | None = None,
     keeps_at: int | None = None,
+    changes_at: int | None = None,
 ) -> LineToMend | None:
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one.
 
     `wrong_output` is the output whose values were wrong; None if none was compared. `wrong_from` is the index from
-    which on they were, if there is one. `keeps_at` is the first line that was found to keep a value between calls.
+    which on they were, if there is one. `keeps_at` is the first line that was found to keep a value between calls,
+    `changes_at` the first that may change what the process shares, such as a setting of torch.
     """
     text = kernel.decode(errors="replace")
     try:
@@ -92,6 +98,8 @@ def place_to_mend(
         return _place(text, 1, f"begins a file without {entry}")
     if code in REMEMBERED and keeps_at is not None:
         return _place(text, keeps_at, "keeps a value between calls")
+    if code in ABOUT_MEMORY and changes_at is not None:
+        return _place(text, changes_at, "may change what the process shares")
     named = _in_function(text, function, code, untrusted_error) or _with_number(text, wrong_from)
     if named is not None:
         return named
