@@ -1,10 +1,12 @@
-"""Which kernels an entry point launches: a refusal needs a proof that it launches none."""
+"""Which kernels a source has, and which its entry point launches: a refusal needs a proof that it launches none."""
 
 import ast
 
 import pytest
 
 from forge.domain.candidate import Metadata
+from forge.lab.finding import Failed, Passed
+from forge.lab.sources.screen import examine_sources
 from forge.lab.triage import triage
 from forge.languages import find_language
 
@@ -44,3 +46,19 @@ def test_a_kernel_that_is_registered_may_be_launched(how: str) -> None:
 @pytest.mark.parametrize("where", ELSEWHERE)
 def test_a_kernel_that_nothing_registers_is_never_launched(where: str) -> None:
     assert launches_no_kernel(ELSEWHERE[where])
+
+
+PLAIN = "import triton\n\n\ndef body(x):\n    pass\n\n\n"
+MADE = {
+    "kernel = triton.jit(body)": Passed,
+    "kernel = triton.autotune([], key=[])(triton.jit(body, do_not_specialize=['x']))": Passed,
+    "kernel = body": Failed,
+}
+
+
+@pytest.mark.parametrize("made", MADE)
+def test_a_kernel_may_be_compiled_by_a_call(made: str) -> None:
+    text = PLAIN + made + "\n\n\ndef f(x):\n    kernel[(1,)](x)\n    return x\n"
+    described = Metadata.model_validate({"name": "a", "op": "rmsnorm", "language": "triton"})
+    screened = examine_sources(text, metadata=described, language=find_language("triton"), entry_point="f")
+    assert isinstance(screened.finding, MADE[made])

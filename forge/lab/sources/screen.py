@@ -148,7 +148,7 @@ def _top_level_names(tree: ast.Module) -> set[str]:
 
 def _language_missing(tree: ast.Module, metadata: Metadata, language: Language) -> str | None:
     if language.decorated and not _has_triton_kernel(tree):
-        return f"a {language.name} candidate needs a function decorated with triton.jit; kernel.py has none"
+        return f"a {language.name} candidate needs a function that triton.jit compiles; kernel.py has none"
     if language.text is not None:
         return _text_missing(tree, metadata, language)
     return None
@@ -182,8 +182,9 @@ def _text_missing(tree: ast.Module, metadata: Metadata, language: Language) -> s
 def _has_triton_kernel(tree: ast.Module) -> bool:
     nodes = list(walk(tree))
     names = Names(nodes)
-    decorators = (decorator for node in nodes if isinstance(node, Function) for decorator in node.decorator_list)
-    return any(is_jit(decorator, names) for decorator in decorators)
+    decorators = [decorator for node in nodes if isinstance(node, Function) for decorator in node.decorator_list]
+    calls = (node for node in nodes if isinstance(node, ast.Call))
+    return any(is_jit(one, names) for one in (*decorators, *calls))
 
 
 def _failed(code: str, message: str) -> Failed:
