@@ -148,7 +148,7 @@ def test_the_models_that_are_measured_on_a_gpu_make_steps_on_a_processor(name):
                 b"        x = self.embedding(tokens)",
                 b"        x = self.embedding(tokens) + __import__('os').urandom(1)[0]",
             ),
-            "deterministic",
+            "which rounding in another order explains",
         ),
         ((b"CONFIG = {", b"CONFIG = 3\nOTHER = {"), "CONFIG is 3"),
         (
@@ -163,6 +163,26 @@ def test_a_model_that_cannot_be_measured_is_refused_with_the_reason(registry, ch
     plan = WindowPlan(process_pairs=2, rounds=2, window_s=0.0, threads=1)
     with pytest.raises(UsageError, match=said):
         measured(question(registry, SOURCE.replace(*change)), plan)
+
+
+def of_steps_that_differ(by: bytes) -> bytes:
+    """A model in bf16 of which every second step is another one; in fp32 all steps are equal."""
+    odd = b"(next(STEPS) % 2 if self.embedding.weight.dtype == torch.bfloat16 else 0)"
+    changed = b"        x = self.embedding(tokens) * (1 + " + by + b" * " + odd + b")"
+    source = SOURCE.replace(b'"dtype": "fp32"', b'"dtype": "bf16"')
+    return (
+        source.replace(b"        x = self.embedding(tokens)", changed) + b"STEPS = __import__('itertools').count()\n"
+    )
+
+
+def test_a_model_whose_steps_differ_by_rounding_is_measured(registry):
+    facts = GuestFacts.model_validate(measured(question(registry, of_steps_that_differ(b"2**-8"))).untrusted_facts)
+    assert 0 < facts.own_error < 0.1
+
+
+def test_a_model_whose_steps_differ_by_more_is_refused(registry):
+    with pytest.raises(UsageError, match="two steps of the model differ by"):
+        measured(question(registry, of_steps_that_differ(b"8")))
 
 
 def test_graphs_ask_for_a_gpu(registry):

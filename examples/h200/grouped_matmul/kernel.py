@@ -2,7 +2,8 @@
 
 The host doesn't know the groups' sizes, so there are as many programs as any sizes can need; those beyond the last
 tile end at once. Rows beyond the last group are one more group, whose tiles are zeros. Numbers of rows and groups
-aren't compiled in: each such number would cost a compilation, and thousands of groups a long one.
+aren't compiled in: each such number would cost a compilation, and thousands of groups a long one. The grid has one
+dimension, since the others end at 65,535 programs.
 """
 
 import torch
@@ -13,7 +14,7 @@ SLOTS = 32
 """Number of groups that a program looks at together: one for each lane of a warp."""
 
 
-@triton.jit(do_not_specialize=["tokens", "groups"])
+@triton.jit(do_not_specialize=["tokens", "groups", "across"])
 def _tile(
     x,
     w,
@@ -23,12 +24,13 @@ def _tile(
     k,
     n,
     groups,
+    across,
     SLOTS: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     BLOCK_K: tl.constexpr,
 ):
-    program = tl.program_id(1)
+    program, column = tl.program_id(0) // across, tl.program_id(0) % across
     slot = tl.arange(0, SLOTS)
     rows_before, tiles_before = tl.full([], 0, tl.int64), tl.full([], 0, tl.int64)
     first, past, tile = tl.full([], 0, tl.int64), tl.full([], 0, tl.int64), tl.full([], 0, tl.int64)
@@ -51,7 +53,7 @@ def _tile(
         tiles_before += tl.sum(tiles, axis=0)
     if found > 0:
         rows = first + tile * BLOCK_M + tl.arange(0, BLOCK_M)
-        columns = tl.program_id(0).to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
+        columns = column.to(tl.int64) * BLOCK_N + tl.arange(0, BLOCK_N)
         terms = tl.arange(0, BLOCK_K)
         total = tl.zeros([BLOCK_M, BLOCK_N], tl.float32)
         if group < groups:
@@ -83,7 +85,8 @@ def grouped_matmul(x, w, sizes):
     if y.numel():
         block_m, block_n, block_k, warps = _blocks(tokens // max(1, groups), x.dtype != torch.float32)
         most = triton.cdiv(tokens, block_m) + groups + 1
-        _tile[(triton.cdiv(n, block_n), most)](
+        across = triton.cdiv(n, block_n)
+        _tile[(across * most,)](
             x,
             w,
             sizes,
@@ -92,6 +95,7 @@ def grouped_matmul(x, w, sizes):
             k,
             n,
             groups,
+            across,
             SLOTS=SLOTS,
             BLOCK_M=block_m,
             BLOCK_N=block_n,
