@@ -77,6 +77,9 @@ class Program:
     process for each process pair."""
     modules: tuple[str, ...] = ()
     """Further modules that this process imports."""
+    rare_modules: tuple[str, ...] = ()
+    """Modules that take seconds to import and that few programs need. A fork of this process imports them, and guests
+    are forked from that; guests that are timed on a processor import them themselves."""
     zygote_threads: int | None = None
     """Number of threads with which this process was started for guests that serve, whatever their own number, which
     they set before they load a candidate. Torch keeps to it in every thread. OpenMP code that a candidate brings
@@ -164,7 +167,9 @@ class Stage:
 
         Return None if guests are started without one.
         """
-        return prepared(self._preparation(threads)) if self._program.warm and self._forks else None
+        if not (self._program.warm and self._forks):
+            return None
+        return prepared(replace(self._preparation(threads), rare_modules=self._program.rare_modules))
 
     def _zygote_for(self, script: str, threads: int) -> Zygote | None:
         shared = self._program.zygote_threads if script == SERVE else None

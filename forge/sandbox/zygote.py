@@ -7,6 +7,7 @@ themselves.
 
 import atexit
 import contextlib
+import json
 import os
 import select
 import signal
@@ -15,8 +16,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+
+from forge.sandbox.guest_entry.plan import FORK, FORK_ZYGOTE
 
 _PROGRAM = """import sys
 sys.path.append(sys.argv[1])
@@ -39,11 +42,15 @@ class Preparation:
 
     modules: tuple[str, ...]
     environment: tuple[tuple[str, str], ...]
+    rare_modules: tuple[str, ...] = ()
+    """Further modules, imported by a fork of the zygote with the other ones: they take seconds, and few need them."""
 
     @classmethod
-    def of(cls, modules: tuple[str, ...], environment: Mapping[str, str]) -> "Preparation":
+    def of(
+        cls, modules: tuple[str, ...], environment: Mapping[str, str], rare_modules: tuple[str, ...] = ()
+    ) -> "Preparation":
         """Return the preparation for guests with these modules and variables."""
-        return cls(modules, tuple(sorted(environment.items())))
+        return cls(modules, tuple(sorted(environment.items())), rare_modules)
 
 
 class Forked:
@@ -60,6 +67,14 @@ class Forked:
     def terminate(self) -> None:
         """Ask the supervisor to end its tree."""
         self._signal(signal.SIGTERM)
+
+    def poll(self) -> bool | None:
+        """Return True if the process has ended, and None while it runs."""
+        try:
+            self.wait(0)
+        except subprocess.TimeoutExpired:
+            return None
+        return True
 
     def wait(self, timeout: float | None = None) -> None:
         """Return when the process has ended; raise subprocess.TimeoutExpired after `timeout` seconds."""
@@ -81,21 +96,18 @@ class Forked:
 class Zygote:
     """A process that forks guests; it ends with this process, or when the last reference closes its socket."""
 
-    def __init__(self, preparation: Preparation) -> None:
+    def __init__(self, preparation: Preparation, base: "Zygote | None" = None) -> None:
+        """Execute the process, or fork it from the `base`, which has imported all but the rare modules."""
         self._control, theirs = socket.socketpair()
+        self._control.settimeout(_IMPORT_S)
         self._lock = threading.Lock()
         with theirs:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-c", _PROGRAM, _PACKAGES, str(theirs.fileno()), *preparation.modules],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                env=dict(preparation.environment),
-                cwd="/",
-                pass_fds=(theirs.fileno(),),
-                start_new_session=True,
-            )
-        self._control.settimeout(_IMPORT_S)
+            forked = base.order(FORK_ZYGOTE, (theirs.fileno(),)) if base is not None else None
+            self._process: subprocess.Popen[bytes] | Forked = forked or _executed(preparation, theirs.fileno())
+        if forked is not None:
+            more = {"modules": preparation.rare_modules, "environment": dict(preparation.environment)}
+            with contextlib.suppress(OSError):  # it is gone, which the next order shows
+                self._control.sendall(json.dumps(more).encode() + b"\n")
 
     @property
     def pid(self) -> int:
@@ -104,9 +116,13 @@ class Zygote:
 
     def fork(self, descriptors: tuple[int, ...]) -> Forked | None:
         """Fork a process that waits for its plan on the first of `descriptors`; None if the zygote is gone."""
+        return self.order(FORK, descriptors)
+
+    def order(self, kind: bytes, descriptors: tuple[int, ...]) -> Forked | None:
+        """Fork a process of one kind with these descriptors; None if the zygote is gone."""
         with self._lock:
             try:
-                socket.send_fds(self._control, [b"f"], list(descriptors))
+                socket.send_fds(self._control, [kind], list(descriptors))
                 _, received, _, _ = socket.recv_fds(self._control, 64, 1, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
             except OSError:
                 self._process.kill()
@@ -124,6 +140,20 @@ class Zygote:
         return self._process.poll() is None
 
 
+def _executed(preparation: Preparation, descriptor: int) -> subprocess.Popen[bytes]:
+    modules = (*preparation.modules, *preparation.rare_modules)
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _PROGRAM, _PACKAGES, str(descriptor), *modules],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=dict(preparation.environment),
+        cwd="/",
+        pass_fds=(descriptor,),
+        start_new_session=True,
+    )
+
+
 _prepared: dict[tuple[int, Preparation], Zygote] = {}
 _preparing = threading.Lock()
 
@@ -131,14 +161,19 @@ _preparing = threading.Lock()
 def prepared(preparation: Preparation) -> Zygote:
     """Return the zygote for a preparation; start it if there is none. Its imports run in the background."""
     with _preparing:
-        key = (os.getpid(), preparation)  # a fork of this process must not share its parent's zygote
-        zygote = _prepared.get(key)
-        if zygote is not None and zygote.alive():
-            return zygote
-        if zygote is not None:
-            zygote.close()
-        _prepared[key] = Zygote(preparation)
-        return _prepared[key]
+        return _found_or_started(preparation)
+
+
+def _found_or_started(preparation: Preparation) -> Zygote:
+    key = (os.getpid(), preparation)  # a fork of this process must not share its parent's zygote
+    zygote = _prepared.get(key)
+    if zygote is not None and zygote.alive():
+        return zygote
+    if zygote is not None:
+        zygote.close()
+    base = _found_or_started(replace(preparation, rare_modules=())) if preparation.rare_modules else None
+    _prepared[key] = Zygote(preparation, base)
+    return _prepared[key]
 
 
 def dismiss() -> None:

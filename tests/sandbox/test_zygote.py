@@ -59,13 +59,19 @@ def stage() -> Iterator[Stage]:
 
 
 def staged(
-    script: str, *, warm: bool, language: str = "torch", environment: dict[str, str] | None = None
+    script: str,
+    *,
+    warm: bool,
+    language: str = "torch",
+    environment: dict[str, str] | None = None,
+    rare_modules: tuple[str, ...] = (),
 ) -> Iterator[Stage]:
     program = Program(
         language=find_language(language),
         files={"bench.py": script.encode()},
         environment=environment or {"SAID": "early"},
         warm=warm,
+        rare_modules=rare_modules,
     )
     made = Stage(program, isolation())
     yield made
@@ -128,6 +134,46 @@ def test_a_zygote_that_died_is_replaced(stage: Stage) -> None:
     assert look(stage)["pid"] == 2
 
 
+RARE = ("mailbox",)
+"""A module that neither torch nor the harness imports."""
+
+
+def test_rare_modules_are_imported_once_by_a_fork_of_the_usual_zygote() -> None:
+    mark = "import sys, torch\nprint('mailbox' in sys.modules, getattr(torch, 'left', None))\ntorch.left = 1\n"
+    usual, rare = next(staged(mark, warm=True)), next(staged(mark, warm=True, rare_modules=RARE))
+    assert run(usual) == "False None\n"
+    before = zygote.pids()
+    assert [run(rare), run(rare), run(usual)] == ["True None\n", "True None\n", "False None\n"]
+    (forked,) = zygote.pids() - before
+    assert Path(f"/proc/{forked}/stat").read_text().rpartition(")")[2].split()[1] in map(str, before)
+
+
+def test_guests_with_rare_modules_stand_behind_the_same_walls_and_find_nothing_of_the_way_they_came() -> None:
+    seen, executed = look(next(staged(LOOK, warm=True, rare_modules=RARE))), look(next(staged(LOOK, warm=False)))
+    assert seen["torch was there"]
+    assert seen["pid"] == 2
+    of_starts = ("walls", "uid", "root", "interfaces", "limits", "signals", "descriptors", "threads", "forge")
+    for name in (*of_starts, "environment"):
+        assert seen[name] == executed[name], name
+    assert seen["command line"] == seen["kernel environment"] == ""
+    assert isinstance(seen["files"], list)
+    assert seen["files"][-1] == "<string>"
+    assert not [name for name in seen["files"] if "sandbox" in name]
+
+
+@pytest.mark.parametrize("ended", ["both", "the fork"])
+def test_a_zygote_with_rare_modules_is_replaced_when_it_died_alone_or_with_its_parent(ended: str) -> None:
+    stage = next(staged(LOOK, warm=True, environment={"SAID": ended}, rare_modules=RARE))
+    before = zygote.pids()
+    look(stage)
+    made = zygote.pids() - before
+    forked = {pid for pid in made if int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1]) in made}
+    assert (len(made), len(forked)) == (2, 1)
+    for pid in made if ended == "both" else forked:
+        os.kill(pid, signal.SIGKILL)
+    assert look(stage)["pid"] == 2
+
+
 def test_a_program_that_fails_says_so_in_its_log() -> None:
     said = run(next(staged("raise SystemExit('the end')", warm=True)))
     assert said == "the end\n"
@@ -140,7 +186,8 @@ from tests.sandbox.test_zygote import staged
 from forge.sandbox import zygote
 from forge.sandbox.limits import Limits
 from forge.sandbox.stage import OWN_BENCHMARK
-stage = next(staged("import time\\nprint('up', flush=True)\\ntime.sleep(3600)", warm=True))
+said = "import time\\nprint('up', flush=True)\\ntime.sleep(3600)"
+stage = next(staged(said, warm=True, rare_modules={rare!r}))
 guest = stage.start(OWN_BENCHMARK, descriptors=(os.open(os.devnull, os.O_RDWR),), limits=Limits(), threads=2)
 while "up" not in guest.log():
     pass
@@ -149,14 +196,18 @@ import time; time.sleep(3600)
 """
 
 
-def test_everything_ends_with_the_host(walls: Isolation) -> None:
+@pytest.mark.parametrize("rare", [(), RARE])
+def test_everything_ends_with_the_host(walls: Isolation, rare: tuple[str, ...]) -> None:
     del walls
-    source = HOST.format(root=str(Path(__file__).parents[2]))
+    source = HOST.format(root=str(Path(__file__).parents[2]), rare=rare)
     host = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.PIPE, text=True)
     assert host.stdout is not None
-    pid = int(host.stdout.readline())
-    family = {pid, *(int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split())}
-    assert len(family) == 2
+    family = set(map(int, host.stdout.readline().split()))
+    assert len(family) == 1 + len(rare)
+    for pid in sorted(family):
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        family |= set(map(int, children))
+    assert len(family) == 2 + len(rare)
     host.kill()
     host.wait()
     host.stdout.close()

@@ -21,6 +21,9 @@ from forge.sandbox.stage import Program, Stage
 BETWEEN_BYTES = 2**25
 """Size in bytes of all red zones between operands, if there are as many as a state dict has tensors. Chosen; two
 pages each for 4,000 tensors."""
+OPERATORS, OPERATORS_MODULES = b"torch.library", ("torch._dynamo",)
+"""Text of a kernel that registers an operator of torch's, and the modules that torch then imports at the first call.
+It takes three seconds, and a verification has a dozen guests."""
 NAMES_LIMIT = 600
 """Number of characters of a state dict's names in a refusal, at most. Chosen; a large module has thousands of names,
 too many for an error."""
@@ -59,6 +62,7 @@ def staged(
         gpu=job.gpu,
         wrapper=wrapper,
         warm=not wrapper,
+        rare_modules=OPERATORS_MODULES if OPERATORS in files.get("kernel.py", b"") else (),
         zygote_threads=None if job.language.builds and not from_one_thread else job.threads,
         allowance=job.allowance,
     )

@@ -27,6 +27,8 @@ GRAPH_BYTES = 16 * 2**20
 """Size of a stated graph in bytes, at most. It is about 3 KiB for each of `MOST_NODES` nodes."""
 OUTPUT_BYTES = 256 * 2**20
 """Size of all outputs of one comparison in bytes, at most. Chosen; the host's memory holds all of them."""
+EXPORTING_MODULES = ("torch._dynamo", "torch.export._trace")
+"""Modules with which torch writes a module down as a graph. They take four seconds to import."""
 LIMIT_S = 120.0
 """Processor seconds of a thread for an export, or for all calls of a comparison. Chosen; it is twice a reference's
 own `LIMIT_S`."""
@@ -106,7 +108,8 @@ def _asked(
 ) -> tuple[dict[str, Any], bytes]:
     files = {"reference.py": source}
     files |= {f"program_{place}.py": one.source.encode() for place, one in enumerate(programs or ())}
-    stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True), isolation)
+    rare = EXPORTING_MODULES if programs is None else ()
+    stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True, rare_modules=rare), isolation)
     listed = [
         {"path": f"{stage.candidate_directory}/program_{place}.py", "state": list(one.state)}
         for place, one in enumerate(programs or ())

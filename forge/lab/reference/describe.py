@@ -166,7 +166,8 @@ def describe(
     question: SubmittedReference, *, seed: int, policy: Policy, isolation: Isolation, threads: int
 ) -> Description:
     """Run the file once in a sandbox; raise ReferenceRefused with the matching reason, or EnvironmentUnfit."""
-    stage = Stage(Program(language=LANGUAGES["torch"], files={"reference.py": question.source}, warm=True), isolation)
+    files, rare = {"reference.py": question.source}, ("torch.fx.experimental.symbolic_shapes",)  # for the meta device
+    stage = Stage(Program(language=LANGUAGES["torch"], files=files, warm=True, rare_modules=rare), isolation)
     body = {
         "path": f"{stage.candidate_directory}/reference.py",
         "function": question.function,

@@ -15,6 +15,8 @@ Level = Literal["none", "bubblewrap", "namespaces"]
 
 INIT, SCRATCH = b'{"init": true}\n', b'{"scratch": true}\n'
 """Lines that a descriptor comes with: a pidfd of PID 1, and the guest's scratch."""
+FORK, FORK_ZYGOTE = b"f", b"z"
+"""Orders to a zygote: to fork a guest, or another zygote that imports more modules."""
 
 
 class EntryPlan(NamedTuple):

@@ -11,6 +11,7 @@ import functools
 import gc
 import importlib.machinery
 import importlib.util
+import json
 import os
 import signal
 import socket
@@ -18,7 +19,7 @@ import sys
 from collections.abc import Callable
 
 from forge.sandbox.guest_entry import entering, init, kernel, privileges
-from forge.sandbox.guest_entry.plan import EntryPlan, receive, send_descriptor
+from forge.sandbox.guest_entry.plan import FORK, EntryPlan, receive, send_descriptor
 
 MOST_DESCRIPTORS = 16
 """Number of descriptors that a guest gets, at most. Chosen; the kernel sends up to 253 at once (SCM_MAX_FD)."""
@@ -33,38 +34,67 @@ class Become(BaseException):
 
 
 def serve(control: socket.socket, modules: list[str]) -> None:
-    """Import the modules, then fork a guest for each message.
+    """Import the modules, then fork a guest or another such process for each message.
 
     Return when the host is gone; raise Become in a guest.
     """
-    for name in modules:
-        importlib.import_module(name)
-    for name in list(os.environ):  # they have been read, and a guest's C code must find only its own variables
-        del os.environ[name]
-    gc.collect()
-    gc.freeze()  # a collection in a guest would copy every page that it reads
+    _import(modules)
     signal.signal(signal.SIGCHLD, _reap)
-    while numbers := _receive(control):
+    while (order := _receive(control))[1]:
+        kind, numbers = order
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGCHLD,))
         child = os.fork()
         if child == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.pthread_sigmask(signal.SIG_SETMASK, ())
-            _enter(numbers)
+            control = _forked(control, kind, numbers)
+            continue
         send_descriptor(control, os.pidfd_open(child))
         for number in numbers:
             os.close(number)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, (signal.SIGCHLD,))
 
 
-def _receive(control: socket.socket) -> list[int]:
-    """Return the descriptors of the next guest: its channel, its log, and its own; none when the host has ended."""
+def _import(modules: list[str]) -> None:
+    for name in modules:
+        importlib.import_module(name)
+    for name in list(os.environ):  # they have been read, and a guest's C code must find only its own variables
+        del os.environ[name]
+    gc.collect()
+    gc.freeze()  # a collection in a guest would copy every page that it reads
+
+
+def _forked(control: socket.socket, kind: bytes, numbers: list[int]) -> socket.socket:
+    """Become a guest, or return the socket of a process that serves as this one's parent does, with more modules."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    if kind == FORK:
+        try:
+            _enter(numbers)
+        except Become:
+            control.detach()  # its number now belongs to another file
+            raise
+    os.setsid()
+    control.close()
+    own = socket.socket(fileno=numbers[0])
+    own.set_inheritable(False)
+    with own.makefile("rb", buffering=0) as orders:  # so that it reads no byte of the next order
+        more = json.loads(orders.readline())
+    os.environ.update(more["environment"])
+    _import(more["modules"])
+    signal.signal(signal.SIGCHLD, _reap)
+    return own
+
+
+def _receive(control: socket.socket) -> tuple[bytes, list[int]]:
+    """Return the next order with its descriptors; none when the host has ended.
+
+    A guest's are its channel, its log, and its own; that of another process that forks guests is its socket.
+    """
     numbers = array.array("i")
     space = socket.CMSG_SPACE(MOST_DESCRIPTORS * numbers.itemsize)
     data, ancillary, _, _ = control.recvmsg(1, space, socket.MSG_CMSG_CLOEXEC)
     for _, _, payload in ancillary if data else ():
         numbers.frombytes(payload[: len(payload) - len(payload) % numbers.itemsize])
-    return numbers.tolist()
+    return data, numbers.tolist()
 
 
 def _reap(*_: object) -> None:
@@ -108,7 +138,6 @@ def main(descriptor: int, modules: list[str]) -> Callable[[], None] | None:
     try:
         serve(control, modules)
     except Become as guest:
-        control.detach()
         return _as_if_just_started(guest.plan)
     return None
 
