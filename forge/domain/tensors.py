@@ -73,6 +73,16 @@ class AsKind(Value):
     exponent: int = 0
 
 
+class LogSums(AsKind):
+    """Logarithms of sums of exponentials, of the workload's kind. That of an empty sum is minus infinity.
+
+    In three unusual kinds, a quarter of the entries at even or at odd positions are empty. Of two operands, one with
+    even positions and one with odd ones, at most one is empty at any position.
+    """
+
+    empty: Literal["even", "odd"]
+
+
 class Indices(Value):
     """Whole numbers from 0 to the size of an axis minus one."""
 
@@ -145,8 +155,9 @@ class Slots(Value):
         return min(entries - (entries + 5) // 8, size)
 
 
-Values = AsKind | Indices | Whole | AnyByte | Between | Chance | Counts | Parts | Slots
-"""Rule that an operand's values are drawn by: a closed union. Only `AsKind` follows the workload's kind."""
+Values = AsKind | LogSums | Indices | Whole | AnyByte | Between | Chance | Counts | Parts | Slots
+"""Rule that an operand's values are drawn by: a closed union. Only `AsKind` and `LogSums` follow the
+workload's kind."""
 
 
 class TensorSpec(Value):

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
-from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
+from forge.domain.tensors import ITEMSIZE_BYTES, DType, LogSums, TensorSpec
 from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ def oracle(
 
     first, second = a_lse.double(), b_lse.double()
     lse = torch.logaddexp(first, second)
-    largest, apart = torch.maximum(first, second).abs(), (first - second).abs().unsqueeze(-1)
+    largest = torch.maximum(first, second).abs()
+    apart = (first - second).abs().nan_to_num(posinf=0.0).unsqueeze(-1)  # the weight of an empty part is exactly 0
     a_weight, b_weight = ((one - lse).exp().unsqueeze(-1) for one in (first, second))
     h, k = a.double(), b.double()
     sizes = h.abs() * a_weight + k.abs() * b_weight
@@ -114,6 +115,12 @@ def _rounded(weigh: Weigh) -> Weigh:
     return rounded
 
 
+def _empty_as_zero(first: torch.Tensor, second: torch.Tensor) -> Pair:
+    import torch
+
+    return _weights(*(torch.where(one.isinf(), 0.0, one) for one in (first, second)))
+
+
 MUTANTS = {
     "both parts alike": _merged(lambda first, second: (first * 0 + 0.5, second * 0 + 0.5)),
     "weights exchanged": _merged(lambda first, second: _weights(second, first)),
@@ -121,6 +128,10 @@ MUTANTS = {
     "the first part alone": _merged(lambda first, second: (first * 0 + 1, second * 0)),
     "powers of two": _merged(_in_base_two),
     "not normalised": _merged(_not_normalised),
+    "empty if the first part is": _merged(
+        lse=lambda first, second: first.where(first.isinf(), first.logaddexp(second))
+    ),
+    "an empty part weighs as a logarithm of zero": _merged(_empty_as_zero),
     "logarithms for weights": _merged(lambda first, second: (first / (first + second), second / (first + second))),
     "one head's weights for all": _merged(lambda first, second: _weights(first[:, :1], second[:, :1])),
     "one token's weights for all": _merged(lambda first, second: _weights(first[:1], second[:1])),
@@ -168,9 +179,9 @@ MERGE_ATTENTION = Operation(
     axes=("tokens", "heads", "head_dim"),
     inputs=(
         TensorSpec(name="a", axes=("tokens", "heads", "head_dim")),
-        TensorSpec(name="a_lse", axes=("tokens", "heads"), element="fp32"),
+        TensorSpec(name="a_lse", axes=("tokens", "heads"), element="fp32", values=LogSums(empty="even")),
         TensorSpec(name="b", axes=("tokens", "heads", "head_dim")),
-        TensorSpec(name="b_lse", axes=("tokens", "heads"), element="fp32"),
+        TensorSpec(name="b_lse", axes=("tokens", "heads"), element="fp32", values=LogSums(empty="odd")),
     ),
     scalars={},
     outputs=(
@@ -186,9 +197,10 @@ MERGE_ATTENTION = Operation(
         "2 u_acc d relative to itself, from the rounding of d and of its product with log2 e. That moves y by p q "
         "d (|a| + |b|). A kernel may also take exponentials of what is below the merged logarithm, or scale "
         "logarithms before it subtracts them; both err by u_acc m. So S = (p |a| + q |b|) (1 + |m| / 4) + p q d "
-        "(|a| + |b|) / 4, with n = 2. A share below the smallest number may be zero. y is rounded once: one "
+        "(|a| + |b|) / 4, with n = 2. A share below the smallest number may be zero. An empty part has minus "
+        "infinity as its logarithm and the share 0: y is the other part, with its logarithm. y is rounded once: one "
         "u_out. The merged logarithm is m + log(1 + exp(-d)), in fp32: S = |m| + 1, rounded once. NaN and "
-        "infinities are left open: two empty parts, whose logarithms are minus infinity, have no merged result."
+        "other infinities are left open: two parts that are both empty have no merged result."
     ),
     bytes_moved=_bytes_moved,
     flops=_flops,

@@ -24,6 +24,7 @@ from forge.domain.tensors import (
     Chance,
     Counts,
     Indices,
+    LogSums,
     Parts,
     Slots,
     TensorSpec,
@@ -46,7 +47,8 @@ def _of_rule(spec: TensorSpec) -> str:
     values = spec.values
     match values:
         case AsKind(exponent=exponent):
-            return "floats of every kind that is asked" + (f", times 2^{exponent}" if exponent else "")
+            empty = ", and minus infinity for an empty sum" if isinstance(values, LogSums) else ""
+            return "floats of every kind that is asked" + (f", times 2^{exponent}" if exponent else empty)
         case Indices(axis=axis):
             return f"whole numbers from 0 to {axis} - 1"
         case Whole(below=below):

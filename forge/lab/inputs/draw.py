@@ -7,11 +7,12 @@ Floats are drawn in fp32 and rounded to the operand's dtype. So the oracle and t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from forge.domain.input_kind import InputKind
-from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, TensorSpec
+from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, LogSums, TensorSpec
 from forge.lab.inputs.distributions import values_of_kind
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.mixed import Mixture
@@ -25,6 +26,10 @@ if TYPE_CHECKING:
 
 USUAL_KINDS: frozenset[InputKind] = frozenset({"normal", "uniform"})
 """Kinds that are timed; beside them, operands that aren't floats have usual values too."""
+KINDS_WITH_EMPTY_SUMS: frozenset[InputKind] = frozenset({"sparse", "padded", "zero_rows"})
+"""Kinds in which some sums of exponentials are empty: the kinds in which values are absent."""
+EMPTY_SHARE = 0.25
+"""Share of empty sums among the positions that may have one. Chosen; most elements still show what comes out."""
 MOST_IN_FP8 = 448.0
 """Largest number of fp8_e4m3. Older releases of torch cast larger ones to NaN, newer ones to this number."""
 
@@ -70,12 +75,24 @@ def _drawn(
                 values = _equal_to(values, floats) if kind == "equal_operands" else values
                 floats.append(values)
                 values = values * unit
+                if isinstance(spec.values, LogSums) and kind in KINDS_WITH_EMPTY_SUMS:
+                    values = _with_empty_sums(values, spec.values, generator)
             case _:
                 values = draw_numbers(spec, shape, drawn, generator, usual=kind in USUAL_KINDS)
         if element == "fp8_e4m3":
             values = values.clamp(-MOST_IN_FP8, MOST_IN_FP8)
         drawn[spec.name] = values.to(torch_dtype(element)).contiguous()
     return tuple(drawn.values())
+
+
+def _with_empty_sums(values: torch.Tensor, rule: LogSums, generator: torch.Generator) -> torch.Tensor:
+    """Put the logarithm of an empty sum at some of the positions that the rule allows."""
+    import torch
+
+    odd = torch.arange(values.numel()).view(values.shape) % 2 == 1
+    allowed = odd if rule.empty == "odd" else ~odd
+    empty = torch.rand(values.shape, generator=generator) < EMPTY_SHARE
+    return values.masked_fill(allowed & empty, -math.inf)
 
 
 def _equal_to(values: torch.Tensor, earlier: Sequence[torch.Tensor]) -> torch.Tensor:
