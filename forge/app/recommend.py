@@ -8,6 +8,7 @@ import orjson
 from forge.app.home import REGISTRY_FOLDER, find_home
 from forge.domain.published_files import MODELS_FILE
 from forge.errors import BlobCorrupt, UsageError, WorkspaceNotFound
+from forge.lookup.published import read_published
 from forge.recommend import (
     Comparison,
     Recommendation,
@@ -61,9 +62,9 @@ def _end_to_end(registry: Path | None, answers: Sequence[Data]) -> list[Data]:
         return []
     gpus = {plan["gpu"] for one in answers for plan in one["plans"]}  # type: ignore[attr-defined]  # made by _answer
     try:
-        measured: list[Data] = orjson.loads(path.read_bytes())["measurements"]
+        measured: list[Data] = orjson.loads(read_published(str(registry), MODELS_FILE))["measurements"]
         return [one for one in measured if one["gpu"] in gpus]
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError) as error:
         raise BlobCorrupt(f"{str(path)!r} can't be read: {error}; publish the registry again") from error
 
 

@@ -13,7 +13,7 @@ import orjson
 
 from forge.domain.digest import canonical
 from forge.domain.published_files import MODELS_FILE
-from forge.errors import ProofRefused
+from forge.errors import ProofRefused, UsageError
 from forge.ledger.audit.report import AuditProblem, KeyUse
 from forge.ledger.signatures.checkpoints import VERIFIER_FILE
 from forge.projections import documents, leaderboard, snapshot, versions
@@ -22,6 +22,7 @@ from forge.projections.audit_views import VIEWS
 from forge.projections.catch_up import Cursor
 from forge.projections.fold import Position
 from forge.projections.publish import PublishedPointer, read_pointer
+from forge.proof.files import read
 from forge.proof.note import parse_key
 from forge.proof.publication import require_vouched
 
@@ -133,6 +134,6 @@ def _place(content: bytes) -> int:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
-    except OSError:
+        return read(path)
+    except UsageError:  # also for a pipe, which would hold the check up, or a file without end
         return None

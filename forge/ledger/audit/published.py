@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from forge.errors import UsageError
 from forge.ledger.audit.described import DescribedOperations
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.offered import further_shape, offered
@@ -19,6 +20,7 @@ from forge.ledger.audit.published_models import PublishedModels
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.rule import counted_measurement, speedup_over
 from forge.ledger.audit.samples import Document
+from forge.proof.files import read
 
 _FOLDER = "kernel_registry"
 _DOCUMENTS = ("verified_kernels.json", "leaderboard.json", "versions.json", "current.json")
@@ -286,6 +288,6 @@ def _snapshot(pointer: bytes | None) -> str | None:
 
 def _content(path: Path) -> bytes | None:
     try:
-        return path.read_bytes()
-    except OSError:
+        return read(path)
+    except UsageError:  # also for a pipe, which would hold the check up, or a file without end
         return None

@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from forge.errors import UsageError
 from forge.ledger.audit.report import AuditProblem
+from forge.proof.files import read
 
 _LISTING = "artifact.json"
 """Name of the published list of built files; the promotion names its digest."""
@@ -31,10 +33,8 @@ def _listed(folder: Path, listing: object) -> Iterator[tuple[str, str]]:
     if digest_at(folder / _LISTING) != listing:
         return
     try:
-        files = [
-            (str(file["path"]), str(file["sha256"])) for file in json.loads((folder / _LISTING).read_bytes())["files"]
-        ]
-    except (LookupError, RecursionError, TypeError, ValueError):
+        files = [(str(file["path"]), str(file["sha256"])) for file in json.loads(read(folder / _LISTING))["files"]]
+    except (LookupError, RecursionError, TypeError, UsageError, ValueError):
         return  # the check of the event's stored bytes tells it
     yield from files
 
@@ -42,6 +42,6 @@ def _listed(folder: Path, listing: object) -> Iterator[tuple[str, str]]:
 def digest_at(path: Path) -> str:
     """Return the digest of a published file; `missing` if it can't be read."""
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError:
+        return hashlib.sha256(read(path)).hexdigest()
+    except UsageError:
         return "missing"

@@ -4,9 +4,11 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+from forge.errors import UsageError
 from forge.ledger.audit.differences import differences
 from forge.ledger.audit.report import AuditProblem
 from forge.ledger.audit.samples import Document
+from forge.proof.files import read
 
 FILE = "models.json"
 _MALFORMED_ERRORS = (AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
@@ -17,8 +19,8 @@ class PublishedModels:
 
     def __init__(self, folder: Path) -> None:
         try:
-            self._content: bytes | None = (folder / FILE).read_bytes()
-        except OSError:
+            self._content: bytes | None = read(folder / FILE)
+        except UsageError:
             self._content = None
         self._events: dict[int, Document] = {}
 
