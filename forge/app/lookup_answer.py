@@ -81,13 +81,14 @@ def _published(home: Path, key: str | None) -> Registry:
     """Open the published registry; publish it first if it lacks a decision of its ledger, or raise if that fails."""
     try:
         registry = Registry.open(home / REGISTRY_FOLDER, key=key)
-        decided = newest_decision(str(home)) or 0
-        if decided > registry.health().ledger_seq:
+        at, decided = registry.health(), newest_decision(str(home))
+        if decided is not None and not decided.is_published(at.ledger_id, at.ledger_seq):
             with Workspace.open(home) as workspace:
                 if workspace.presence is None:
                     raise IntegrityError(
-                        f"the registry in {str(home)!r} lacks event {decided}, a decision about kernels, and nothing "
-                        "can be published there: expected a folder that you may write to"
+                        f"the registry in {str(home)!r} is of another ledger, or lacks event {decided.seq}, a "
+                        "decision about kernels, and nothing can be published there: expected a folder that you may "
+                        "write to"
                     )
                 workspace.catch_up()
             registry = Registry.open(home / REGISTRY_FOLDER, key=key)

@@ -1,7 +1,10 @@
 """Whether the ledger beside a published registry has decided something that isn't published."""
 
+from forge.lookup.frozen import Frozen
+
 LEDGER_FILE = "kernel_registry.db"
 DECISIONS = ("BenchmarkInvalidated", "KernelDeprecated", "KernelPromoted", "KernelRevoked", "ReplicationRecorded")
+LEDGER = "SELECT ledger_id FROM ledger_meta"
 NEWEST = "SELECT max(seq) FROM event WHERE type = ?"
 BUSY_TIMEOUT_S = 1.0
 """Seconds to wait for a lock. After that a health check goes on without the ledger."""
@@ -13,10 +16,27 @@ LONGEST_VALUE = 1 << 20
 """Largest text or blob in bytes that SQLite may make. No row of a ledger has a longer one."""
 
 
-def newest_decision(home: str) -> int | None:
-    """Return the number of the newest decision about kernels in `home`; None if the ledger can't be read.
+class Decided(Frozen):
+    """What the ledger beside a registry has decided."""
 
-    Costs five lookups in an index. Nothing is written: without a log beside it the file holds every event.
+    __slots__ = ("ledger_id", "seq")
+
+    ledger_id: str
+    seq: int
+    """Number of the newest decision about kernels; 0 before the first."""
+
+    def __init__(self, ledger_id: str, seq: int) -> None:
+        self._fill(ledger_id=ledger_id, seq=seq)
+
+    def is_published(self, ledger_id: str, seq: int) -> bool:
+        """Return whether a publication of that ledger, up to that event, has all of it."""
+        return self.ledger_id == ledger_id and self.seq <= seq
+
+
+def newest_decision(home: str) -> Decided | None:
+    """Return the newest decision about kernels in `home`; None if the ledger can't be read.
+
+    Costs six lookups in an index. Nothing is written: without a log beside it the file holds every event.
     """
     import os
     import sqlite3
@@ -34,7 +54,8 @@ def newest_decision(home: str) -> int | None:
             connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE)
             looks = iter(range(MOST_LOOKS))
             connection.set_progress_handler(lambda: next(looks, None) is None, STEPS)
+            (ledger_id,) = connection.execute(LEDGER).fetchone()
             found = [connection.execute(NEWEST, (name,)).fetchone()[0] for name in DECISIONS]
-    except (OSError, sqlite3.Error):
+    except (OSError, sqlite3.Error, TypeError):  # TypeError: the table that names the ledger is empty
         return None
-    return max((seq for seq in found if type(seq) is int), default=0)
+    return Decided(str(ledger_id), max((seq for seq in found if type(seq) is int), default=0))

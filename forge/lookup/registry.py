@@ -238,7 +238,8 @@ class Registry:
         from forge.lookup.beside import newest_decision
 
         shown = self._shown
-        behind = (newest_decision(self._root.rpartition("/")[0]) or 0) > shown.generation.seq
+        at, decided = shown.generation, newest_decision(self._root.rpartition("/")[0])
+        behind = decided is not None and not decided.is_published(at.ledger_id, at.seq)
         return Health(shown, self._error, stale=behind or _signature(self._path) != shown.signature)
 
     @property
