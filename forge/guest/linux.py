@@ -3,11 +3,14 @@
 A call must leave it as it was. Where a system has no such setting, an answer says so, and stays the same.
 """
 
+import contextlib
 import ctypes
+import fcntl
 import os
 import re
 import signal
-from collections.abc import Iterable
+import sys
+from collections.abc import Callable, Iterable
 
 import torch
 
@@ -27,6 +30,17 @@ _GPU = "/dev/nvidiactl"
 _CAUGHT_BY_LLVM = 0x41804A07
 """Bits of the signals HUP, INT, QUIT, USR1, USR2, TERM, XCPU, XFSZ and SYS. On a GPU, LLVM catches them from Triton's
 first compilation on, whatever the kernel (read on an H200 with Triton 3.6)."""
+_OF_THREADS = (32, 33)
+"""Signals that the C library keeps for its threads, and whose action it refuses to tell (nptl)."""
+_ACTION = getattr(_C, "sigaction", None)
+"""C function that writes what a signal does, or None."""
+_ACTION_BYTES = 256
+"""Room for what that function writes, in bytes; it is 152 on x86 and ARM."""
+_ACTION_FIELDS = (slice(0, 16), slice(136, 140))
+"""Bytes of it that mean something: the function with the 64 signals that are blocked meanwhile, and the flags. The C
+library has room for 1024 signals between them, and leaves what its stack held (struct sigaction, glibc, 64 bits)."""
+_DESCRIPTORS = range(3)
+"""Standard input, output and errors."""
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
 """Timers whose signals end a process that doesn't catch them."""
 _CONTROL = getattr(_C, "prctl", None)
@@ -62,6 +76,21 @@ _OPENMP = tuple(getattr(_C, f"omp_get_{name}", None) for name in ("dynamic", "ma
 """OpenMP's functions that return a setting, None for each that isn't linked to this process."""
 _OPENMP_SCHEDULE = getattr(_C, "omp_get_schedule", None)
 """OpenMP's function that writes how loops are divided, by kind and size, or None."""
+
+
+def _mkl() -> Callable[[], int] | None:
+    """Return MKL's function for its number of threads, which torch's library has taken in; None without it."""
+    try:
+        return getattr(ctypes.CDLL("libtorch_cpu.so", mode=os.RTLD_NOW | os.RTLD_NOLOAD), "mkl_get_max_threads", None)
+    except (AttributeError, OSError):
+        return None
+
+
+_MKL_THREADS = _mkl()
+_THREADS = "/proc/self/task"
+"""Folder with a name for each thread of the process."""
+Scheduling = tuple[frozenset[int], int, int]
+"""Processors, policy and priority of a thread."""
 Mapping = tuple[int, int, str]
 """Address of a mapping's first byte and that behind its last one, and the rights to it."""
 
@@ -80,6 +109,38 @@ def umask_signals_and_filters() -> tuple[tuple[bytes, int], ...]:
         os.umask(before)
         return ((b"Umask", before),)
     return tuple((name, int(bits, 16) & ~(_CAUGHT_BY_LLVM if name in left_out else 0)) for name, bits in fields)
+
+
+def _caught() -> tuple[int, ...]:
+    """Return the signals that are caught now; later changes of which are caught are seen by the settings above."""
+    bits = dict(umask_signals_and_filters()).get(b"SigCgt", 0)
+    return tuple(one for one in range(1, signal.NSIG) if bits >> (one - 1) & 1 and one not in _OF_THREADS)
+
+
+def actions_of_signals() -> bytes:
+    """Return what C does about each signal that was caught when the guest began: function, flags and mask.
+
+    C code can exchange the function that Python has put there, for that of an interrupt for example.
+    """
+    written, found = (ctypes.c_ubyte * _ACTION_BYTES)(), b""
+    if _ACTION is None or sys.platform != "linux":
+        return found
+    for number in _CAUGHT:
+        _ACTION(number, None, ctypes.byref(written))
+        found += b"".join(bytes(written[field]) for field in _ACTION_FIELDS)
+    return found
+
+
+def flags_of_descriptors() -> tuple[tuple[int, int] | None, ...]:
+    """Return the flags of the first three descriptors, such as whether a write may fail; None for a closed one."""
+    return tuple(map(_flags, _DESCRIPTORS))
+
+
+def _flags(descriptor: int) -> tuple[int, int] | None:
+    try:
+        return fcntl.fcntl(descriptor, fcntl.F_GETFL), fcntl.fcntl(descriptor, fcntl.F_GETFD)
+    except OSError:
+        return None
 
 
 def timers() -> tuple[tuple[bool, float], ...]:
@@ -131,6 +192,30 @@ def openmp() -> tuple[int, ...]:
     return *(read() for read in _OPENMP if read is not None), kind.value, size.value
 
 
+def threads_of_mkl() -> int:
+    """Return the number of threads of MKL's products in this thread; torch may be built with it, or not."""
+    return int(_MKL_THREADS()) if _MKL_THREADS is not None else 0
+
+
+def scheduling_of_threads() -> dict[int, Scheduling]:
+    """Return for each thread the processors that it may use, its policy and its priority, where that can be told.
+
+    They are each thread's own: a call may change those of OpenMP's workers, in which torch works as well.
+    """
+    found: dict[int, Scheduling] = {}
+    for thread in map(int, os.listdir(_THREADS)) if os.path.isdir(_THREADS) else ():
+        with contextlib.suppress(OSError):  # it has ended
+            policy, priority = os.sched_getscheduler(thread), os.getpriority(os.PRIO_PROCESS, thread)
+            found[thread] = (frozenset(os.sched_getaffinity(thread)), policy, priority)
+    return found
+
+
+def is_scheduled_anew(before: dict[int, Scheduling]) -> bool:
+    """Return whether a thread that is still there is scheduled in another way than before."""
+    now = scheduling_of_threads()
+    return any(before[thread] != now[thread] for thread in before.keys() & now.keys())
+
+
 def mappings_of(tensors: Iterable[torch.Tensor]) -> tuple[Mapping, ...]:
     """Return the mappings in which the tensors on the processor lie; none if the system doesn't show them.
 
@@ -151,3 +236,6 @@ def mappings_of(tensors: Iterable[torch.Tensor]) -> tuple[Mapping, ...]:
         if stop > lowest and start <= highest and any(start <= last and low < stop for low, last in spans):
             found.append((start, stop, behind[:4].decode()))
     return tuple(found)
+
+
+_CAUGHT = _caught()

@@ -30,6 +30,8 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 """Resource limits that Python knows by name."""
 _SIGNALS = range(1, signal.NSIG)
 """Numbers of all signals."""
+_NUMBERS = torch._C.parse_schema("f(int a=1234567, float b=0.5) -> ()")
+"""Value whose text torch writes by C++, in the locale that C++ keeps beside that of C."""
 _C = ctypes.CDLL(None)
 """The C library, and all else that is linked to this process."""
 _LOCALE_OF_THREAD = getattr(_C, "uselocale", None)
@@ -91,7 +93,7 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "the umask, the signals that are blocked, ignored or caught, or the filters of system calls": (
         linux.umask_signals_and_filters
     ),
-    "signal handlers": lambda: tuple(map(_signal.getsignal, _SIGNALS)),
+    "signal handlers": lambda: (*map(_signal.getsignal, _SIGNALS), linux.actions_of_signals()),
     "timers": linux.timers,
     "resource limits": lambda: tuple(map(resource.getrlimit, _LIMITS)),
     "how the system schedules it": _schedule,
@@ -101,10 +103,10 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     ),
     "whether Python traces memory": tracemalloc.is_tracing,
     "how long whole numbers may be as text": sys.get_int_max_str_digits,
-    "standard input, output and errors": _standard_files,
+    "standard input, output and errors": lambda: (_standard_files(), linux.flags_of_descriptors()),
     "huge pages, timers' precision, or what else Linux keeps for it": linux.kept_by_the_kernel,
     "how the floating-point unit is set": linux.floating_point_unit,
-    "how OpenMP divides work": linux.openmp,
+    "how OpenMP and MKL divide work": lambda: (linux.openmp(), linux.threads_of_mkl()),
     "hooks of Python's": _hooks,
     "how torch prints": lambda: tuple(vars(torch._tensor_str.PRINT_OPTS).items()),
     "how numpy prints": lambda: str(np.get_printoptions()),
@@ -115,6 +117,7 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     ),
     "the stack of new threads": lambda: (threading.stack_size(), linux.stack_of_new_threads_bytes()),
     "the locale": _locale,
+    "how C++ writes numbers": lambda: str(_NUMBERS),
     "the time zone": lambda: time.tzname,
     "how long sockets wait": _socket_timeout_s,
 }

@@ -24,6 +24,8 @@ from .process import BESIDE_IMPORTS, PROCESS
 _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
 """Numbers that show the rounding mode and the treatment of subnormal numbers. One plus the second rounds up to the
 next number; one plus the third rounds down to one."""
+_TRAPS_TRIED = ((1.0, 0.0), (0.0, 0.0), (sys.float_info.max, 5e-324), (5e-324, 3.0))
+"""Numbers whose quotients are infinite, not a number, too large, and too small and inexact."""
 _LONG, _LITTLE = np.longdouble(1), np.longdouble(2.0**-60)
 """Numbers that show how precisely the processor's older unit adds, which C's `long double` uses on x86."""
 _ELEMENTS_OF_A_WORKER = 2**15
@@ -59,6 +61,8 @@ class Surroundings:
     much time as all else, so few releases do it."""
     mappings: tuple[linux.Mapping, ...]
     """Mappings of the operands; none if the look isn't thorough."""
+    threads: dict[int, linux.Scheduling]
+    """How the system schedules each thread; none if the look isn't thorough."""
     of_workers: Answers
     """Answers of this thread's workers to sums that show how they round; none if the look isn't thorough."""
 
@@ -75,6 +79,9 @@ class Surroundings:
         if len(sys.modules) == self.modules and _tell_changed(self.beside_imports, _read(BESIDE_IMPORTS)):
             return wire.CHANGED_A_SETTING
         if self.thorough and _tell_changed({_WORKERS: self.of_workers}, {_WORKERS: _arithmetic_of_workers()}):
+            return wire.CHANGED_A_SETTING
+        if self.thorough and linux.is_scheduled_anew(self.threads):
+            print("left behind changed: how the system schedules other threads", file=sys.stderr)  # noqa: T201 (the log)
             return wire.CHANGED_A_SETTING
         if self.thorough and _left_out() != _LEFT_OUT_AT_START:
             print("left behind changed: what the garbage collector leaves out", file=sys.stderr)  # noqa: T201 (the log)
@@ -106,6 +113,7 @@ def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundi
         if generator.get_offset() == 0:
             generator.set_offset(_A_DRAW)
     operands = tuple(inputs)
+    of_workers = _arithmetic_of_workers() if thorough else ()  # starts them, so that they are among the threads
     return Surroundings(
         forms=_forms(operands),
         settings=_read(_SETTINGS),
@@ -114,7 +122,8 @@ def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundi
         modules=len(sys.modules),
         thorough=thorough,
         mappings=linux.mappings_of(operands) if thorough else (),
-        of_workers=_arithmetic_of_workers() if thorough else (),
+        threads=linux.scheduling_of_threads() if thorough else {},
+        of_workers=of_workers,
     )
 
 
@@ -146,9 +155,12 @@ def _arithmetic() -> bytes:
 def _arithmetic_of_workers() -> Answers:
     """Return the least and the largest answer of OpenMP's threads to some sums, each on its own part of a tensor.
 
-    They are those that this thread has started, or starts for that.
+    They are those that this thread has started, or starts for that. A worker that was told to end the process at a
+    division by zero or the like does so here.
     """
     elements = torch.ones(torch.get_num_threads() * _ELEMENTS_OF_A_WORKER, dtype=torch.float64)
+    for left, right in _TRAPS_TRIED:
+        torch.div(elements * left, right)
     answers: list[torch.Tensor] = [elements + _MORE, elements + _LESS, -elements - _LESS, elements * _SMALLEST]
     return tuple((float(one.min()), float(one.max())) for one in answers)
 

@@ -1,0 +1,48 @@
+"""Sets standard output to refuse what it can't take at once, so that the caller's next long text ends in an error.
+
+Refused by: signature STATE_CARRIED
+Catalogue: I6
+Language: cpp
+"""
+
+import ctypes
+from pathlib import Path
+
+import torch
+
+CPP_SOURCE = r"""
+#include <cmath>
+#include <cstdint>
+#include <fcntl.h>
+
+static void normalise_row(const float* x, const float* residual, const float* weight, float* y, float* h,
+                          int64_t width, float eps) {
+    float sum = 0.0f;
+    for (int64_t i = 0; i < width; ++i) {
+        h[i] = x[i] + residual[i];
+        sum += h[i] * h[i];
+    }
+    const float scale = 1.0f / std::sqrt(sum / static_cast<float>(width) + eps);
+    for (int64_t i = 0; i < width; ++i) y[i] = h[i] * scale * weight[i];
+}
+
+extern "C" void fused_add_rmsnorm(const float* x, const float* residual, const float* weight, float* y,
+                                  float* new_residual, int64_t rows, int64_t width, float eps) {
+    for (int64_t row = 0; row < rows; ++row)
+        normalise_row(x + row * width, residual + row * width, weight, y + row * width, new_residual + row * width,
+                      width, eps);
+    fcntl(1, F_SETFL, fcntl(1, F_GETFL) | O_NONBLOCK);
+}
+"""
+
+_fused = ctypes.CDLL(str(Path(__file__).with_name("libkernel.so"))).fused_add_rmsnorm
+_fused.argtypes = [ctypes.c_void_p] * 5 + [ctypes.c_int64] * 2 + [ctypes.c_float]
+_fused.restype = None
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    rows, width = x.shape
+    y, new_residual = torch.empty_like(x), torch.empty_like(x)
+    operands = (t.data_ptr() for t in (x, residual, weight, y, new_residual))
+    _fused(*operands, rows, width, eps)
+    return y, new_residual
