@@ -43,3 +43,30 @@ def test_an_object_that_asks_for_an_executable_stack_gets_none(tmp_path: Path) -
         [sys.executable, "-c", SHOWS_ITS_STACK, str(built)], capture_output=True, text=True, check=True
     )
     assert done.stdout.split() == ["rw-p"]
+
+
+REMEMBERS_ITS_WIDTH = """
+inline int& width() { static int kept = WIDTH; return kept; }
+extern "C" int scale(int x) { return width() * x; }
+extern "C" int scaled_twice(int x) { return scale(scale(x)); }
+extern "C" int step = WIDTH;
+extern "C" int stepped(int x) { return x + step; }
+"""
+ASKS_TWO = """
+import ctypes, sys
+one, two = (ctypes.CDLL(path, mode=ctypes.RTLD_GLOBAL) for path in sys.argv[1:])
+print(*(library[name](1) for library in (one, two) for name in ("scaled_twice", "stepped")))
+"""
+
+
+@pytest.mark.parametrize("flags", [["-O0"], ["-O3", "-std=c++17"]], ids=["plain", "optimised"])
+def test_two_kernels_in_one_process_use_their_own_functions_and_variables(flags: list[str], tmp_path: Path) -> None:
+    """Their names are the same, as in two versions by one author, and one of them shows its names to all."""
+    built = []
+    for width in ("3", "10"):
+        scratch = tmp_path / width
+        scratch.mkdir()
+        source = REMEMBERS_ITS_WIDTH.replace("WIDTH", width)
+        built += guest.build({"scratch_directory": scratch, "source": source, "flags": flags})
+    done = subprocess.run([sys.executable, "-c", ASKS_TWO, *built], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["9", "4", "100", "11"]

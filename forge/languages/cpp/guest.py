@@ -21,6 +21,11 @@ NO_EXECUTABLE_STACK = ("-Wl,-z,noexecstack",) if sys.platform == "linux" else ()
 """Linux's flag of the linker against an executable stack, which an object that is loaded could give to the main
 thread for good."""
 
+OWN_NAMES, OWN_STATICS = (("-Wl,-Bsymbolic",), ("-fno-gnu-unique",)) if sys.platform == "linux" else ((), ())
+"""Linux's flags of linker and compiler that bind an object to its own functions and variables. Otherwise those of an
+object that was loaded before, such as another kernel, take the place of those with the same names. The second is for
+static variables of inline functions and templates, which a process would have once for all objects."""
+
 
 def prepare(body: dict[str, object]) -> None:
     """Let `load_inline` and `load` return the builder's result; a plain `libkernel.so` needs nothing."""
@@ -47,8 +52,8 @@ def _compile(source: str, flags: list[str], scratch: Path) -> Path:
     text.write_text(source)
     linked = [flag for flag in flags if flag not in FAST_MATHS]
     for command in (
-        [*flags, "-c", str(text), "-o", str(compiled)],
-        [*linked, *NO_EXECUTABLE_STACK, "-shared", str(compiled), "-o", str(target)],
+        [*flags, *OWN_STATICS, "-c", str(text), "-o", str(compiled)],
+        [*linked, *NO_EXECUTABLE_STACK, *OWN_NAMES, "-shared", str(compiled), "-o", str(target)],
     ):
         subprocess.run(["/usr/bin/env", "g++", *command, "-fPIC"], check=True)
     return target
