@@ -106,7 +106,7 @@ def choose_run(
 
 
 def _waits(run: RunState) -> bool:
-    """Return whether no folder was offered to the run."""
+    """Return whether no folder was handed in to the run."""
     return run.state in ("planned", "prompt_ready") and run.rejection is None
 
 
@@ -120,36 +120,36 @@ def _refused_at_submission(run: RunState) -> bool:
 
 
 def _earlier_run(workspace: Workspace, task: Task, folder: Path, *, author: str | None) -> RunState | None:
-    """Return the newest run of the task to which the folder's bytes were offered, and which can answer for them.
+    """Return the newest run of the task to which the folder's bytes were handed in, and which can answer for them.
 
     An aborted run, and one whose candidate must be timed in another run, can't. If an author is given, it counts too.
     """
-    offered = submit(
+    handed_in = submit(
         folder, task=task, run_id=UNREAD, untrusted_author=author or workspace.actor, judged_before=lambda _: None
     ).events[0]
-    assert isinstance(offered, CandidateSubmitted | CandidateRejected)
+    assert isinstance(handed_in, CandidateSubmitted | CandidateRejected)
     types = (CandidateSubmitted.TYPE, CandidateRejected.TYPE)
-    for recorded in reversed(list(workspace.ledger.read(stream=offered.stream(), types=types))):
+    for recorded in reversed(list(workspace.ledger.read(stream=handed_in.stream(), types=types))):
         event = recorded.event
         assert isinstance(event, CandidateSubmitted | CandidateRejected)
         if event.task_id == task.task_id:
             run = workspace.find_run(event.run_id)
-            if _answers(run, offered, with_author=author is not None):
+            if _answers(run, handed_in, with_author=author is not None):
                 return run
     return None
 
 
-def _answers(run: RunState, offered: CandidateSubmitted | CandidateRejected, *, with_author: bool) -> bool:
+def _answers(run: RunState, handed_in: CandidateSubmitted | CandidateRejected, *, with_author: bool) -> bool:
     if run.submitted is None:
         return (
             run.state != "aborted"
             and run.rejection is not None
-            and run.rejection.event.candidate == offered.candidate
+            and run.rejection.event.candidate == handed_in.candidate
         )
     submitted = run.submitted.event
-    if submitted.candidate != offered.candidate:
+    if submitted.candidate != handed_in.candidate:
         return False
-    if with_author and submitted.author != getattr(offered, "author", None):
+    if with_author and submitted.author != getattr(handed_in, "author", None):
         return False
     return run.state in ENDS or (next_of(run) or "").endswith(f" {run.run_id}")
 

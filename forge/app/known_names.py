@@ -13,10 +13,10 @@ from forge.app.untouched import connect_untouched
 from forge.errors import ForgeError
 
 MOST_NAMES = 2000
-"""Number of the newest names of a kind that are offered. Chosen; more names take longer to read than a person waits
+"""Number of the newest names of a kind that are shown. Chosen; more names take longer to read than a person waits
 for a completion."""
 BUSY_TIMEOUT_S = 0.5
-"""Seconds to wait for a lock before no name is offered. Chosen; a person who asks for a completion won't wait
+"""Seconds to wait for a lock before no name is shown. Chosen; a person who asks for a completion won't wait
 longer."""
 QUERIES = {
     "run": "SELECT json_extract(payload, '$.run_id') FROM event WHERE type = 'RunStarted'",

@@ -159,7 +159,7 @@ class Branch(Value):
     """A further prompt of a step that asks, which is sent beside the first one."""
 
     prompt: Annotated[str, StringConstraints(min_length=1, max_length=2_000_000)]
-    variant: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
+    wording: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
     """Name of the wording that the prompt was made with."""
 
 
@@ -175,7 +175,7 @@ class Ask(Value):
     """Temperature of the answer. None: the provider's own."""
     wait_ms: Annotated[int, Field(ge=1)] | None = Field(default=None, exclude_if=is_unset)
     """Time in milliseconds in which the answer is there, at most. None: the usual time of a language model."""
-    variant: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
+    wording: Annotated[str, StringConstraints(max_length=40)] | None = Field(default=None, exclude_if=is_unset)
     """Name of the wording that the prompt was made with."""
     image: Annotated[str, StringConstraints(max_length=MOST_IMAGE_CHARACTERS)] | None = Field(
         default=None, exclude_if=is_unset
@@ -195,8 +195,8 @@ class Ask(Value):
         """Return the step that asks with one of its prompts alone."""
         if not self.beside:
             return self
-        one = self.beside[place - 1] if place else Branch(prompt=self.prompt, variant=self.variant)
-        return self.model_copy(update={"prompt": one.prompt, "variant": one.variant, "beside": ()})
+        one = self.beside[place - 1] if place else Branch(prompt=self.prompt, wording=self.wording)
+        return self.model_copy(update={"prompt": one.prompt, "wording": one.wording, "beside": ()})
 
 
 class Wish(Value):

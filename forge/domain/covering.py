@@ -17,24 +17,24 @@ from forge.domain.kernel_domain import (
 from forge.domain.tensors import LayoutName
 
 
-def uncovered(offered: KernelDomain | None, wanted: KernelDomain, contract: Sequence[LayoutName]) -> str | None:
-    """Return the first condition of `offered` that `wanted` doesn't imply; None if it holds all of `wanted`.
+def uncovered(declared: KernelDomain | None, wanted: KernelDomain, contract: Sequence[LayoutName]) -> str | None:
+    """Return the first condition of `declared` that `wanted` doesn't imply; None if it holds all of `wanted`.
 
     What can't be shown isn't assumed. Both must be resolved for the same operation.
     """
-    if offered is None:
+    if declared is None:
         return None
-    for axis, sizes in offered.axes.items():
+    for axis, sizes in declared.axes.items():
         if not _holds_all(sizes, wanted.axes.get(axis)):
             return " and ".join(sizes.conditions(axis))
-    for relation in offered.relations:
+    for relation in declared.relations:
         if relation not in wanted.relations and not _implied(relation, wanted):
             return relation.condition
-    layouts = effective_layouts(offered, contract)
+    layouts = effective_layouts(declared, contract)
     if not set(effective_layouts(wanted, contract)) <= set(layouts):
         return f"layouts in {'|'.join(layouts)}"
-    if (offered.alignment_bytes or 1) > (wanted.alignment_bytes or 1):
-        return f"alignment == {offered.alignment_bytes}"
+    if (declared.alignment_bytes or 1) > (wanted.alignment_bytes or 1):
+        return f"alignment == {declared.alignment_bytes}"
     return None
 
 

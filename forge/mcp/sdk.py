@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from forge import __version__
 from forge.errors import ForgeError
-from forge.mcp.offered_tools import TOOLS, Box, Tool
+from forge.mcp.client_tools import TOOLS, Box, Tool
 from forge.mcp.resources import PROMPT, PROMPT_TEXT, TEMPLATES, prompt_text, read_resource
 from forge.mcp.unreadable import ReadableMessages
 

@@ -200,11 +200,11 @@ def _named_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _refusal(message: str, files: dict[str, bytes], *, task: Task, run_id: str) -> Outcome:
-    offered: list[object] = [[name, sha256(content)] for name, content in sorted(files.items())]
+    handed_in: list[object] = [[name, sha256(content)] for name, content in sorted(files.items())]
     event = CandidateRejected(
         run_id=run_id,
         task_id=task.task_id,
-        candidate=digest_of([*offered, message]),
+        candidate=digest_of([*handed_in, message]),
         stage="submit",
         reason=Reason(code="BAD_SUBMISSION", message=message),
     )

@@ -58,7 +58,7 @@ CHANGES = """
 OUTCOMES = """
     SELECT run.run_id, run.task_id, run.op, run.gpu, run.dtype, run.language, trial.shape, trial.candidate,
            trial.author, run.template, run.template_version, run.template_sha256, run.skills,
-           run.submit_attempts > 0 AS offered, trial.candidate IS NOT NULL AS submitted,
+           run.submit_attempts > 0 AS attempted, trial.candidate IS NOT NULL AS submitted,
            run.verified_seq IS NOT NULL AND NOT run.simulated AS verified,
            run.verified_seq IS NOT NULL AND coalesce(run.simulated, 0) AS simulated,
            trial.ended, trial.reason, trial.speedup IS NOT NULL AS measured, kernel.kernel_id,

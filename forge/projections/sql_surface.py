@@ -18,7 +18,7 @@ SURFACE = {
     "claimed": "The same with the author, and the claim over the measurement.",
     "claimants": "How often what each claimant said was confirmed, understated, overstated or refuted.",
     "experiments": "What each candidate showed, failures among them.",
-    "outcomes": "How each run ended: offered, submitted, verified, measured, promoted.",
+    "outcomes": "How each run ended: attempted, submitted, verified, measured, promoted.",
     "kernels": "Every promoted version, and what became of it.",
     "leaderboard": "The kernels of a slot in the order of the lower end of their speedups.",
     "regressions": "Kernels timed more than ten times: the mean of the newest ten over that of those before.",

@@ -27,7 +27,7 @@ STEP = Ask(
     model="m",
     prompt="zero",
     most_tokens=1000,
-    beside=(Branch(prompt="one", variant="plain"), Branch(prompt="two", variant="bytes")),
+    beside=(Branch(prompt="one", wording="plain"), Branch(prompt="two", wording="bytes")),
 )
 WORST = 1000 + 4
 """Micro-dollars of the longest prompt's worst case."""

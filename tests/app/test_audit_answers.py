@@ -115,7 +115,7 @@ def test_fast_p_never_rises_with_p_and_the_lower_end_never_exceeds_it(levels, wo
 
 def test_a_leaderboard_has_worst_typical_and_best_with_how_many(workspace):
     (slot,) = rows(speed.leaderboard(workspace))
-    assert (slot["op"], slot["offered"], slot["n"], slot["standing"]) == ("rmsnorm", 2, 2, 1)
+    assert (slot["op"], slot["attempted"], slot["n"], slot["standing"]) == ("rmsnorm", 2, 2, 1)
     assert (slot["worst"], slot["typical"], slot["best"]) == (0.9, pytest.approx(1.2), 1.5)
     assert rows(speed.leaderboard(workspace, baseline="vendor")) == []
 
@@ -215,9 +215,9 @@ def test_experiments_are_found_by_their_end_and_failures_are_among_them(workspac
         authors.experiments(workspace, ended="won", limit=50)
 
 
-def test_effect_is_over_all_that_was_offered(workspace):
+def test_effect_is_over_all_that_was_attempted(workspace):
     (row,) = [row for row in rows(authors.effectiveness(workspace, by="author")) if row["author"] == "an author"]
-    assert (row["offered"], row["promoted"], row["standing"]) == (5, 3, 1)
+    assert (row["attempted"], row["promoted"], row["standing"]) == (5, 3, 1)
     assert row["promoted_share"] == pytest.approx(3 / 5)
     assert row["gpu_s"] is None
     skills = {row["skill"]: row["promoted"] for row in rows(authors.effectiveness(workspace, by="skill"))}

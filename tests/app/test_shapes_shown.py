@@ -27,7 +27,7 @@ def test_the_leaderboard_has_a_row_for_each_point_with_its_own_figures(promoted_
         "b8_h4096": 0,
         "b1_h4096": 1,
     }
-    assert {shape: row["offered"] for shape, row in found.items() if row["offered"]} == {"b16_h4096": 1}
+    assert {shape: row["attempted"] for shape, row in found.items() if row["attempted"]} == {"b16_h4096": 1}
 
 
 def test_each_point_is_a_row_of_the_benchmark_with_its_own_verdict(promoted_workspace: Path) -> None:

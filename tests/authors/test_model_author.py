@@ -92,13 +92,13 @@ def test_greedy_goes_from_a_right_kernel_to_faster_ones_and_keeps_the_fastest() 
 
 def test_best_of_n_asks_in_several_wordings_and_the_first_right_kernel_ends_its_siblings() -> None:
     one = Session(author(strategy="best-of-n", width=3))
-    variants = []
+    wordings = []
     for number in range(3):
         step = one.step()
         assert isinstance(step, Ask)
-        variants.append(step.variant)
+        wordings.append(step.wording)
         one.log.append(said(number))
-    assert len(set(variants)) == 3
+    assert len(set(wordings)) == 3
     step = one.submitted(code="COMPILE_ERROR")
     assert (len(step.drafts), step.first_right) == (3, True)
     one.submitted(code="TOO_SLOW", ratio=0.9)
@@ -177,7 +177,7 @@ def test_a_model_says_what_limits_a_right_kernel_by_metrics_that_it_was_shown() 
     one.submitted(code="TOO_SLOW", ratio=0.9)
     asked = one.step()
     assert isinstance(asked, Ask)
-    assert (asked.variant, asked.most_tokens) == ("diagnose", 2000)
+    assert (asked.wording, asked.most_tokens) == ("diagnose", 2000)
     assert "`perf.ipc` | 0.5" in asked.prompt
     right = {"bottleneck": "latency", "metrics": ["perf.ipc"], "recommendation": "unroll\x1b[31m twice"}
     one.log.append(Replied(text=f"```json\n{json.dumps(right)}\n```"))
@@ -190,7 +190,7 @@ def test_a_model_says_what_limits_a_right_kernel_by_metrics_that_it_was_shown() 
     one.submitted(code="COMPILE_ERROR")
     step = one.step()
     assert isinstance(step, Ask)
-    assert step.variant == "plain", "only a right kernel is diagnosed"
+    assert step.wording == "plain", "only a right kernel is diagnosed"
 
 
 @pytest.mark.parametrize(

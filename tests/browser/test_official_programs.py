@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from skills_ref.validator import validate
 
-from forge.mcp.offered_tools import TOOLS
+from forge.mcp.client_tools import TOOLS
 from tests.web.serving import ROOT, Served
 
 INSPECTOR = Path(os.environ.get("FORGE_TEST_INSPECTOR", ""))

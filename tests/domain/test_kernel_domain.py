@@ -134,15 +134,15 @@ def test_a_shape_lies_inside_exactly_if_no_condition_is_broken(found: KernelDoma
 @settings(max_examples=300)
 @given(domains(), domains(), shapes())
 def test_a_domain_that_covers_another_holds_all_of_it(
-    offered: KernelDomain, wanted: KernelDomain, shape: dict[str, int]
+    declared: KernelDomain, wanted: KernelDomain, shape: dict[str, int]
 ) -> None:
-    if uncovered(offered, wanted, CONTRACT) is None and wanted.contains(shape):
-        assert offered.contains(shape)
-        assert set(effective_layouts(wanted, CONTRACT)) <= set(effective_layouts(offered, CONTRACT))
+    if uncovered(declared, wanted, CONTRACT) is None and wanted.contains(shape):
+        assert declared.contains(shape)
+        assert set(effective_layouts(wanted, CONTRACT)) <= set(effective_layouts(declared, CONTRACT))
 
 
 @pytest.mark.parametrize(
-    ("offered", "wanted", "missing"),
+    ("declared", "wanted", "missing"),
     [
         ("k <= 65536", "k <= 65536", None),
         ("k <= 65536", "k <= 65537", "k <= 65536"),
@@ -163,8 +163,8 @@ def test_a_domain_that_covers_another_holds_all_of_it(
         ("alignment == 16, k <= 8", "alignment == 32, k <= 8", None),
     ],
 )
-def test_a_domain_covers_what_it_can_be_shown_to_hold(offered: str, wanted: str, missing: str | None) -> None:
-    assert uncovered(domain(offered), domain(wanted), CONTRACT) == missing
+def test_a_domain_covers_what_it_can_be_shown_to_hold(declared: str, wanted: str, missing: str | None) -> None:
+    assert uncovered(domain(declared), domain(wanted), CONTRACT) == missing
     assert uncovered(None, domain(wanted), CONTRACT) is None
 
 

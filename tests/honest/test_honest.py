@@ -41,7 +41,7 @@ def accepted(job: Job) -> Examination:
 @pytest.mark.parametrize(
     "path", [path for path in CANDIDATES if path.stem not in BESIDE_A_LOAD], ids=lambda path: path.stem
 )
-def test_an_honest_variant_is_accepted(path: Path) -> None:
+def test_an_honest_kernel_is_accepted(path: Path) -> None:
     accepted(described_job(path))
 
 

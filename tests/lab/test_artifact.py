@@ -83,7 +83,7 @@ def test_a_compilers_complaint_is_in_the_log() -> None:
 
 
 @pytest.mark.usefixtures("nvcc", "walls")
-def test_an_older_target_has_no_specific_variant() -> None:
+def test_an_older_target_is_not_specific() -> None:
     job = replace(job_for(HONEST, language="cuda"), arch="sm_89")
     assert {found.arch for found in cubins(build_artifact(job)).values()} == {"sm_89"}
 

@@ -22,8 +22,8 @@ from forge.app.runs import abort
 from forge.app.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
 from forge.app.workspace import Workspace
 from forge.mcp import fitting
+from forge.mcp.client_tools import TOOLS
 from forge.mcp.fitting import LARGEST_ANSWER, fitted, part
-from forge.mcp.offered_tools import TOOLS
 from forge.mcp.sdk import make_server
 from tests.cli.asking import HONEST, ask, copied, create_task, history
 from tests.web.conftest import undecided

@@ -65,14 +65,14 @@ EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
 }
 """Way to group the outcomes -> the SQL expression of a group's name, and the join that it needs."""
 EFFECT = """
-    SELECT {name} AS name, count(DISTINCT task_id) AS tasks, count(*) AS opened, sum(offered) AS offered,
+    SELECT {name} AS name, count(DISTINCT task_id) AS tasks, count(*) AS opened, sum(attempted) AS attempted,
            sum(submitted) AS submitted, sum(simulated) AS simulated, sum(verified) AS verified,
            sum(measured) AS measured,
            sum(ended = 'improved') AS improved, sum(kernel_id IS NOT NULL) AS promoted,
-           sum(kernel_status = 'active') AS standing, 1.0 * sum(kernel_id IS NOT NULL) / nullif(sum(offered), 0)
+           sum(kernel_status = 'active') AS standing, 1.0 * sum(kernel_id IS NOT NULL) / nullif(sum(attempted), 0)
                AS promoted_share,
            sum(gpu_s) AS gpu_s, sum(gpu_s) / nullif(sum(kernel_id IS NOT NULL), 0) AS gpu_s_per_promoted
-    FROM outcomes{source} WHERE {condition} GROUP BY name ORDER BY promoted DESC, offered DESC, name
+    FROM outcomes{source} WHERE {condition} GROUP BY name ORDER BY promoted DESC, attempted DESC, name
 """
 LAST_DAY, FIRST_DAY = "9999-12-31", "0001-01-01"
 
@@ -195,9 +195,9 @@ def effectiveness(workspace: HasTables, *, by: EffectBy, wanted: dict[Filter, st
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
         found = named_rows(connection, EFFECT.format(name=name, source=source, condition=condition), values)
-    columns = (by, *tuple(found[0])[1:]) if found else (by, "tasks", "opened", "offered", "promoted")
+    columns = (by, *tuple(found[0])[1:]) if found else (by, "tasks", "opened", "attempted", "promoted")
     notes = [
-        "opened: runs; offered: runs that a candidate was submitted for; promoted_share: promoted over offered, "
+        "opened: runs; attempted: runs that a candidate was submitted for; promoted_share: promoted over attempted, "
         "with every refusal in the denominator",
         "gpu_s: recorded seconds that a GPU computed to time candidates; "
         "money and tokens aren't recorded, so no cost in either is given",

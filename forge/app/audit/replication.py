@@ -54,16 +54,16 @@ def replication(workspace: HasEvents) -> Answer:
     rows = [row for one in found for row in _rows(one, kernels[one.event["kernel_id"]], elsewhere[one.seq])]
     decided = [one for one in found if one.event["outcome"] != "inconclusive"]
     held = sum(one.event["outcome"] == "held" for one in decided)
-    offered = [row for row in kernels.values() if row["status"] in ("active", "deprecated")]
+    on_offer = [row for row in kernels.values() if row["status"] in ("active", "deprecated")]
     spreads = _spreads(found, elsewhere)
-    several = sum(number(row["points"]) > 1 for row in offered)
-    replicated = sum(row["evidence"] == "replicated" for row in offered)
+    several = sum(number(row["points"]) > 1 for row in on_offer)
+    replicated = sum(row["evidence"] == "replicated" for row in on_offer)
     return Answer(
         f"Replications: {held} of {len(decided)} held" if decided else "No replications yet",
         COLUMNS,
         tuple(rows),
         notes=(
-            f"of {len(offered)} kernels on offer, {replicated} are replicated and {len(offered) - replicated} "
+            f"of {len(on_offer)} kernels on offer, {replicated} are replicated and {len(on_offer) - replicated} "
             "provisional: measured on one occasion",
             *((f"{several} of them have several shapes: the main one alone is replicated",) if several else ()),
             *(f"spread between sessions, {_said(one)}" for one in spreads),
@@ -75,7 +75,7 @@ def replication(workspace: HasEvents) -> Answer:
             "decided": len(decided),
             "held": held,
             "share_held": held / len(decided) if decided else None,
-            "on_offer": len(offered),
+            "on_offer": len(on_offer),
             "replicated": replicated,
             "session_spread": spreads,
         },

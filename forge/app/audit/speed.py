@@ -12,7 +12,7 @@ from forge.domain.shape_slug import shape_slug
 from forge.errors import UsageError
 
 LEADERBOARD_COLUMNS = (
-    *("op", "gpu", "dtype", "shape", "baseline", "offered", "n", "worst", "typical", "best", "best_low"),
+    *("op", "gpu", "dtype", "shape", "baseline", "attempted", "n", "worst", "typical", "best", "best_low"),
     *("best_high", "best_source", "best_candidate", "standing"),
 )
 BEST = ("speedup", "low", "high", "source")
@@ -25,9 +25,9 @@ MEASURED = """
       AND candidate NOT IN (SELECT candidate FROM kernels WHERE status = 'revoked')
     GROUP BY op, gpu, dtype, shape, candidate, baseline ORDER BY op, gpu, dtype, shape
 """
-OFFERED = """
-    SELECT task.op, task.gpu, task.dtype, task.shape, count(*) AS offered FROM runs JOIN tasks AS task USING (task_id)
-    WHERE submit_attempts > 0 GROUP BY 1, 2, 3, 4
+ATTEMPTED = """
+    SELECT task.op, task.gpu, task.dtype, task.shape, count(*) AS attempted
+    FROM runs JOIN tasks AS task USING (task_id) WHERE submit_attempts > 0 GROUP BY 1, 2, 3, 4
 """
 STANDING = """
     SELECT op, gpu, dtype, shape, count(*) AS standing FROM (
@@ -52,13 +52,13 @@ those that are faster at all."""
 MACHINE = ("gpu", "driver", "torch", "triton")
 """Fields that tell two kinds of machine apart."""
 TASKS = """
-    SELECT task_id, max(offered) AS offered, max(verified) AS verified, max(simulated) AS simulated FROM (
-        SELECT run.task_id, run.submit_attempts > 0 AS offered,
+    SELECT task_id, max(attempted) AS attempted, max(verified) AS verified, max(simulated) AS simulated FROM (
+        SELECT run.task_id, run.submit_attempts > 0 AS attempted,
                run.verified_seq IS NOT NULL AND NOT run.simulated AND trial.candidate NOT IN (
                    SELECT candidate FROM kernels WHERE status = 'revoked') AS verified,
                run.verified_seq IS NOT NULL AND coalesce(run.simulated, 0) AS simulated
         FROM runs AS run LEFT JOIN trials AS trial USING (run_id)
-    ) JOIN tasks USING (task_id) WHERE {condition} GROUP BY task_id HAVING max(offered) ORDER BY task_id
+    ) JOIN tasks USING (task_id) WHERE {condition} GROUP BY task_id HAVING max(attempted) ORDER BY task_id
 """
 TASK_SPEEDUPS = """
     SELECT latest.task_id, latest.candidate, max(latest.seq) AS seq, latest.speedup, latest.low, latest.high,
@@ -81,7 +81,7 @@ def leaderboard(
     with workspace.publication.tables() as connection:
         condition, values = where(connection, wanted or {})
         measured = named_rows(connection, MEASURED.format(condition=condition), {**values, "baseline": baseline})
-        offered = {_slot(row): row["offered"] for row in named_rows(connection, OFFERED)}
+        attempts = {_slot(row): row["attempted"] for row in named_rows(connection, ATTEMPTED)}
         standing = {_slot(row): row["standing"] for row in named_rows(connection, STANDING)}
     measured.sort(key=lambda row: (*_slot(row), str(row["baseline"])))
     rows = []
@@ -91,8 +91,10 @@ def leaderboard(
         ratios = [number(row["speedup"]) for row in found]
         shape = shape_slug(orjson.loads(str(slot[3])))
         figures = (len(found), min(ratios), statistics.median(ratios), *(best[name] for name in BEST))
-        rows.append((*slot[:3], shape, key[4], offered.get(slot), *figures, best["candidate"], standing.get(slot, 0)))
-    bare = any(row[LEADERBOARD_COLUMNS.index("offered")] is None for row in rows)
+        rows.append(
+            (*slot[:3], shape, key[4], attempts.get(slot), *figures, best["candidate"], standing.get(slot, 0))
+        )
+    bare = any(row[LEADERBOARD_COLUMNS.index("attempted")] is None for row in rows)
     return Answer(
         f"Speedup over {baseline or BEATEN}: typical, worst and best",
         LEADERBOARD_COLUMNS,
@@ -100,8 +102,8 @@ def leaderboard(
         notes=(
             "n: candidates that were timed with a verdict, those refused as too slow among them; "
             "best: the highest lower end; typical: the median",
-            "offered: runs that submitted a candidate for the slot, timed or not; best says nothing of the others",
-            *(("no number offered: a further shape, timed where a task's main shape was proven",) if bare else ()),
+            "attempted: runs that submitted a candidate for the slot, timed or not; best says nothing of the others",
+            *(("no attempts: a further shape, timed where a task's main shape was proven",) if bare else ()),
             COLD,
         ),
         shown=tuple(name for name in LEADERBOARD_COLUMNS if name not in ("best_low", "best_high", "best_candidate")),
@@ -185,7 +187,7 @@ def fast_p(
         ("p", "tasks_faster", "tasks_attempted", "fast_p", "fast_p_by_lower_end"),
         tuple(rows),
         notes=(
-            f"of {len(tasks)} tasks for which a candidate was offered: {len(verified)} have a correct one, "
+            f"of {len(tasks)} tasks for which a candidate was submitted: {len(verified)} have a correct one, "
             f"{len(timed)} of these were timed. Every other task counts as not faster",
             "a task's best candidate counts, as it was timed for that task and at its shape. Revoked kernels and "
             f"withdrawn times don't. {simulated} tasks have only a simulated verification, which counts as none",

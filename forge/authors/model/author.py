@@ -17,7 +17,7 @@ from forge.authors.attempts import Attempt, fastest, meaning_of, why_known
 from forge.authors.document import feedback_document
 from forge.authors.model.diagnosis import VARIANT as DIAGNOSE
 from forge.authors.model.diagnosis import GivenDiagnosis, diagnosis_prompt, read_diagnosis
-from forge.authors.model.prompt import VARIANTS, prompt_of
+from forge.authors.model.prompt import WORDINGS, prompt_of
 from forge.domain.authoring import (
     MOST_FINALISTS,
     Ask,
@@ -56,7 +56,7 @@ class ModelOptions(Value):
     passes: Literal["functional", "both"] = "both"
     most_tokens: Annotated[int, Field(ge=1, le=200_000)] = DEFAULT_ANSWER_TOKENS
     temperature: Annotated[float, Field(ge=0, le=2)] | None = None
-    variant: Literal["plain", "stepwise", "bytes"] | None = None
+    wording: Literal["plain", "stepwise", "bytes"] | None = None
     """Wording of the prompt. None: `plain`, and each branch of a round another one."""
     analyst: Literal["times", "model"] = Field(default="times", exclude_if=lambda kind: kind == "times")
     """What says why a right kernel is slow: Forge by its times, or the model by the metrics that it is shown."""
@@ -169,7 +169,7 @@ class ModelAuthor:
             prompt=diagnosis_prompt(state.attempts[-1].draft.files["kernel.py"], shown),
             most_tokens=min(self.options.most_tokens, DIAGNOSIS_TOKENS),
             temperature=self.options.temperature,
-            variant=DIAGNOSE,
+            wording=DIAGNOSE,
             image=self.options.image,
         )
 
@@ -239,7 +239,7 @@ class ModelAuthor:
             prompt=first.prompt,
             most_tokens=self.options.most_tokens,
             temperature=self.options.temperature,
-            variant=first.variant,
+            wording=first.wording,
             beside=tuple(others),
             image=self.options.image,
         )
@@ -249,9 +249,9 @@ class ModelAuthor:
         beam = fastest(state.attempts, self.options.width if self.options.strategy == "beam" else 1)
         parent = beam[len(state.attempts) % len(beam)].draft.files["kernel.py"] if beam else None
         hypotheses = {one.draft.sha256: one.draft.hypothesis for one in state.attempts}
-        names = list(VARIANTS)
-        variants = [
-            self.options.variant or names[number % len(names)] for number in range(state.asked, self._branches)
+        names = list(WORDINGS)
+        wordings = [
+            self.options.wording or names[number % len(names)] for number in range(state.asked, self._branches)
         ]
         document = feedback_document(
             log,
@@ -265,7 +265,7 @@ class ModelAuthor:
             Branch(
                 prompt=prompt_of(
                     brief=self.brief,
-                    variant=variant,
+                    wording=wording,
                     starting=self.files["kernel.py"],
                     entry=str(json.loads(self.files["metadata.json"]).get("entry_point")),
                     parent=parent,
@@ -273,9 +273,9 @@ class ModelAuthor:
                     document=document,
                     has_right_one=bool(beam),
                 ),
-                variant=variant,
+                wording=wording,
             )
-            for variant in variants
+            for wording in wordings
         ]
 
 

@@ -4,7 +4,7 @@ from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.domain.digest import digest_of
 from forge.domain.feedback import FeedbackDocument
 
-VARIANTS: dict[str, str] = {
+WORDINGS: dict[str, str] = {
     "plain": "Write the whole file. Prefer a simple kernel that is right over a fast one that may not be.",
     "stepwise": "First say in three sentences what the reference computes and in which order. Then write the file.",
     "bytes": "Think about the bytes first: which values are read, how often, and how wide. Then write the file.",
@@ -25,14 +25,14 @@ AXIS: one axis of the table in the brief, if you changed one thing
 FUNCTIONAL = "No kernel has passed every gate yet. Write one that is right; speed comes later."
 OPTIMISE = "The kernel below passed every gate. Make it faster: follow the diagnosis, and change one thing."
 
-PROMPTS_SHA256 = digest_of({"variants": VARIANTS, "rules": RULES, "passes": [FUNCTIONAL, OPTIMISE]})
+PROMPTS_SHA256 = digest_of({"wordings": WORDINGS, "rules": RULES, "passes": [FUNCTIONAL, OPTIMISE]})
 """Digest of all fixed texts of a prompt."""
 
 
 def prompt_of(
     *,
     brief: str,
-    variant: str,
+    wording: str,
     starting: str,
     entry: str,
     parent: str | None,
@@ -42,10 +42,10 @@ def prompt_of(
 ) -> str:
     """Return the whole prompt.
 
-    `variant` is a key of `VARIANTS`, `starting` the starting kernel.py, and `entry` its entry point. `parent` is the
+    `wording` is a key of `WORDINGS`, `starting` the starting kernel.py, and `entry` its entry point. `parent` is the
     fastest kernel so far that passed every gate, `last` the one that was judged last.
     """
-    parts = [brief, "# How to answer", RULES, VARIANTS[variant]]
+    parts = [brief, "# How to answer", RULES, WORDINGS[wording]]
     parts += [f"The entry point of kernel.py is `{entry}`.", OPTIMISE if has_right_one else FUNCTIONAL]
     if parent is not None:
         parts += ["# The fastest kernel so far that is right", _file(parent)]

@@ -114,12 +114,12 @@ class _Tuning:
         """Way to a configuration. `choose`: by its number. `rehearse`: by its number, after a tuning without a clock.
         `measure`: the fastest by the tuner's own clock, which is then kept."""
         self.kept: list[dict[str, object]] = []
-        """Configurations by kernel: where one of them is offered, it alone is."""
-        self.offered: dict[Key, list[Any]] = {}
+        """Configurations by kernel: where one of them is a choice, it alone is."""
+        self.choices: dict[Key, list[Any]] = {}
         """Configurations of each tuner for each of its keys, after its own pruning. Calls with one key may prune in
-        different ways. Any of them may have been tuned, so the configurations that any of them left are offered."""
+        different ways. Any of them may have been tuned, so the configurations that any of them left are choices."""
         self.pruned_for: dict[Key, set[str]] = {}
-        """Forms of the arguments for which the offered configurations were pruned, by key."""
+        """Forms of the arguments for which the choices were pruned, by key."""
         self.tuners: list[Any] = []
         """Tuners in the order of their first calls."""
         self.unfit: dict[Key, list[Any]] = {}
@@ -135,7 +135,7 @@ def choose(choice: int, way: str) -> int:
     """Use this choice from now on; return how many configurations the calls so far could choose from, at most."""
     _tuning.choice, _tuning.way = choice, way
     _tuning.done.clear()
-    return max((len(configurations) for configurations in _tuning.offered.values()), default=0)
+    return max((len(configurations) for configurations in _tuning.choices.values()), default=0)
 
 
 def described() -> list[dict[str, object]]:
@@ -180,13 +180,13 @@ def _replace_the_clock() -> None:
 def _run(tuner: Any, arguments: tuple[object, ...], named: dict[str, object]) -> object:
     """Launch a kernel with the configuration that is due, or with the next one that this machine can launch."""
     key = (id(tuner), _key(tuner, named))
-    offered, unfit = _offered_so_far(tuner, key, named), _tuning.unfit.setdefault(key, [])
-    kept = [one for one in offered if _tuning.kept and _described(tuner, one) in _tuning.kept]
+    choices, unfit = _choices_so_far(tuner, key, named), _tuning.unfit.setdefault(key, [])
+    kept = [one for one in choices if _tuning.kept and _described(tuner, one) in _tuning.kept]
     first = _first(tuner)
-    order = kept[:1] or [offered[(first + place) % len(offered)] for place in range(len(offered))]
-    if _tuning.way != "choose" and key not in _tuning.done and len(offered) > 1:
+    order = kept[:1] or [choices[(first + place) % len(choices)] for place in range(len(choices))]
+    if _tuning.way != "choose" and key not in _tuning.done and len(choices) > 1:
         _tuning.done.add(key)
-        fastest = _tuned(tuner, offered, arguments, named, measure=_tuning.way == "measure")
+        fastest = _tuned(tuner, choices, arguments, named, measure=_tuning.way == "measure")
         if _tuning.way == "measure":
             _tuning.kept = [*_tuning.kept, _described(tuner, fastest)]
             order = [fastest]
@@ -201,21 +201,21 @@ def _run(tuner: Any, arguments: tuple[object, ...], named: dict[str, object]) ->
         except _skipped() as error:
             unfit.append(one)
             reason = error
-    raise NoConfigurationError(f"{_name(tuner)}: none of {len(offered)} can be launched here") from reason
+    raise NoConfigurationError(f"{_name(tuner)}: none of {len(choices)} can be launched here") from reason
 
 
-def _offered_so_far(tuner: Any, key: Key, named: dict[str, object]) -> list[Any]:
+def _choices_so_far(tuner: Any, key: Key, named: dict[str, object]) -> list[Any]:
     """Return the configurations that a tuner may have chosen for a key, by the calls so far and this one."""
-    offered = _tuning.offered.setdefault(key, [])
+    choices = _tuning.choices.setdefault(key, [])
     forms, seen = "", _tuning.pruned_for.setdefault(key, set())
     if tuner.early_config_prune or tuner.perf_model:
         forms = repr([_form(one) for one in (*tuner.nargs.values(), *named.values())])
     if forms not in seen:
-        offered += [one for one in _offered(tuner, named) if all(one is not other for other in offered)]
+        choices += [one for one in _choices(tuner, named) if all(one is not other for other in choices)]
         seen.add(forms)
         if all(one is not tuner for one in _tuning.tuners):
             _tuning.tuners.append(tuner)
-    return offered
+    return choices
 
 
 def _form(argument: Any) -> object:
@@ -228,7 +228,7 @@ def _first(tuner: Any) -> int:
     Numbers below the most configurations are the same for all tuners, so that each is asked. In larger ones each
     tuner has a digit of its own: a user's tuners choose one by one.
     """
-    most = max(map(len, _tuning.offered.values()))
+    most = max(map(len, _tuning.choices.values()))
     place = next(place for place, one in enumerate(_tuning.tuners) if one is tuner)
     return int(_tuning.choice + (_tuning.choice // most**place if place else 0))
 
@@ -243,7 +243,7 @@ def _launched(tuner: Any, configuration: Any, arguments: tuple[object, ...], nam
 
 
 def _tuned(
-    tuner: Any, offered: list[Any], arguments: tuple[object, ...], named: dict[str, object], *, measure: bool
+    tuner: Any, choices: list[Any], arguments: tuple[object, ...], named: dict[str, object], *, measure: bool
 ) -> Any:
     """Do what the tuner does at the first call of a key, with its hooks; return the configuration that it chooses.
 
@@ -252,11 +252,11 @@ def _tuned(
     own = {name: value for name, value in vars(tuner).items() if name == "do_bench"}
     vars(tuner)["do_bench"] = tuner.do_bench if measure else _without_a_clock
     try:
-        took = [tuner._bench(*arguments, config=one, **named) for one in offered]
+        took = [tuner._bench(*arguments, config=one, **named) for one in choices]
     finally:
         del vars(tuner)["do_bench"]
         vars(tuner).update(own)
-    fastest = offered[min(range(len(offered)), key=lambda place: took[place])]
+    fastest = choices[min(range(len(choices)), key=lambda place: took[place])]
     tuner.pre_hook({**tuner.nargs, **named, **fastest.all_kwargs()}, reset_only=True)
     return fastest
 
@@ -274,25 +274,25 @@ def _key(tuner: Any, named: dict[str, object]) -> tuple[object, ...]:
     return (*(given[name] for name in tuner.keys if name in given), *types)
 
 
-def _offered(tuner: Any, named: dict[str, object]) -> list[Any]:
+def _choices(tuner: Any, named: dict[str, object]) -> list[Any]:
     """Return the configurations that the tuner could choose at these arguments, each once.
 
     Its pruning sees the forms of tensors, and not their content.
     """
     if getattr(tuner, "without_configurations", False):
         raise NoConfigurationError(f"{_name(tuner)}: triton.autotune was given no configuration")
-    offered = list(tuner.configs)
-    if len(offered) > 1 and (tuner.early_config_prune or tuner.perf_model):
-        offered = _pruned(tuner, named)
+    choices = list(tuner.configs)
+    if len(choices) > 1 and (tuner.early_config_prune or tuner.perf_model):
+        choices = _pruned(tuner, named)
         # a pruning function may tell tensors without content from others, and a user's tuner hands it the call's
         called = _pruned_with(tuner, named, lambda tensor: tensor)
-        offered += [one for one in called if all(one is not other for other in offered)]
-    if not offered:
+        choices += [one for one in called if all(one is not other for other in choices)]
+    if not choices:
         raise NoConfigurationError(f"{_name(tuner)}: its pruning left no configuration")
     if os.environ.get("TRITON_INTERPRET") == "1":  # which knows no warps and no stages
-        values = [(one.kwargs, one.pre_hook) for one in offered]
-        offered = [one for place, one in enumerate(offered) if values.index(values[place]) == place]
-    return offered
+        values = [(one.kwargs, one.pre_hook) for one in choices]
+        choices = [one for place, one in enumerate(choices) if values.index(values[place]) == place]
+    return choices
 
 
 def _pruned(tuner: Any, named: dict[str, object]) -> list[Any]:
