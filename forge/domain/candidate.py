@@ -1,8 +1,9 @@
 """A candidate: the five files that an author submits, of which metadata.json describes the others."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field, StringConstraints, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, StringConstraints, ValidationInfo, WithJsonSchema, field_validator
 
 from forge.domain.axes import AXES, LAYER_NAMES, Axis, Layer, layer_of
 from forge.domain.digest import Digest, Value, digest_of
@@ -15,19 +16,38 @@ FILE_LIMIT_BYTES = 512 * 1024
 Line = Annotated[str, StringConstraints(min_length=1, max_length=100, pattern=r"^[^\x00-\x1f\x7f-\x9f]+$")]
 """One line of untrusted text without control characters, because it is shown on terminals."""
 Identifier = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,63}$")]
+
+
+def _flags(pattern: str, listed: str) -> tuple[AfterValidator, WithJsonSchema]:
+    """Return the rule for a flag: its text fits the pattern, and an error lists what does."""
+
+    def known(flag: str) -> str:
+        if re.fullmatch(pattern, flag) is None:
+            raise ValueError(f"expected one of {listed}")
+        return flag
+
+    return AfterValidator(known), WithJsonSchema({"type": "string", "pattern": f"^({pattern})$"})
+
+
 CompilerFlag = Annotated[
     str,
-    StringConstraints(
-        pattern=r"^(-O[0-3]|-Ofast|-ffast-math|-fno-math-errno|-funroll-loops|-fopenmp"
-        r"|-march=native|-mtune=native|-mprefer-vector-width=(128|256|512)|-std=c\+\+(17|20))$"
+    *_flags(
+        r"-O[0-3]|-Ofast|-ffast-math|-fno-math-errno|-funroll-loops|-fopenmp"
+        r"|-march=native|-mtune=native|-mprefer-vector-width=(128|256|512)|-std=c\+\+(17|20)",
+        "-O0 to -O3, -Ofast, -ffast-math, -fno-math-errno, -funroll-loops, -fopenmp, -march=native (it brings "
+        "all vector widths of this processor), -mtune=native, -mprefer-vector-width=128, 256 or 512, -std=c++17 or "
+        "20",
     ),
 ]
 CudaFlag = Annotated[
     str,
-    StringConstraints(
-        pattern=r"^(-O[0-3]|--?use_fast_math|--(fmad|ftz|prec-div|prec-sqrt)=(true|false)|-std=c\+\+(17|20)"
+    *_flags(
+        r"-O[0-3]|--?use_fast_math|--(fmad|ftz|prec-div|prec-sqrt)=(true|false)|-std=c\+\+(17|20)"
         r"|--maxrregcount=(1[6-9]|[2-9][0-9]|1[0-9]{2}|2[0-4][0-9]|25[0-5])|-lineinfo|--extra-device-vectorization"
-        r"|--expt-relaxed-constexpr|--(expt-)?extended-lambda)$"
+        r"|--expt-relaxed-constexpr|--(expt-)?extended-lambda",
+        "-O0 to -O3, --use_fast_math, --fmad, --ftz, --prec-div or --prec-sqrt with =true or =false, -std=c++17 or "
+        "20, --maxrregcount=16 to 255, -lineinfo, --extra-device-vectorization, --expt-relaxed-constexpr, "
+        "--extended-lambda",
     ),
 ]
 

@@ -213,6 +213,13 @@ def _call(
 
 def _status(error: BaseException) -> int:
     """Return the status of an exception: of a language's own kind, one that callers catch, or any other."""
+    from .device_functions import NeedsGpuError
+
+    cause: BaseException | None = error
+    while cause is not None:  # the interpreter wraps what a kernel raises
+        if isinstance(cause, NeedsGpuError):
+            return wire.NEEDS_GPU
+        cause = cause.__cause__
     language = importlib.import_module(".language", __package__)
     kinds = {"NoConfigurationError": wire.NO_CONFIGURATION, "PrunedByDataError": wire.PRUNED_BY_DATA}
     own = ((getattr(language, name, None), status) for name, status in kinds.items())

@@ -10,6 +10,7 @@ from typing import Any
 
 import torch
 
+_UNKNOWN = "{} can't be computed without a GPU"
 Function = Callable[..., torch.Tensor]
 PREFIX, FAST = "__nv_", "fast_"
 """Beginnings of the library's own names. Those of less precise variants have both."""
@@ -18,6 +19,10 @@ _NAMED = """
     log2 pow rsqrt sin sinh sqrt tan tanh trunc atan2 copysign fmod signbit
 """
 """Functions that have one name in the library and in torch."""
+
+
+class NeedsGpuError(Exception):
+    """A kernel uses what only a GPU can compute."""
 
 
 def _of_torch() -> dict[str, Function]:
@@ -81,13 +86,17 @@ def know_device_functions() -> None:
     def compute(_builder, _library, _path, symbol, operands, kind, _is_pure):  # type: ignore[no-untyped-def]  # triton
         function = _find(functions, symbol)
         if function is None:
-            raise NotImplementedError(f"{symbol} can't be computed without a GPU: use tl's own function, or a GPU")
+            raise NeedsGpuError(_UNKNOWN.format(symbol))
         given = [torch.from_numpy(one.data.astype("float64")) for one in operands]
         element = kind.scalar
         found = function(*given).numpy().astype(interpreter._get_np_dtype(element))
         return interpreter.TensorHandle(found, element)
 
+    def assemble(*_: object) -> None:
+        raise NeedsGpuError(_UNKNOWN.format("inline assembly"))
+
     interpreter.InterpreterBuilder.create_extern_elementwise = compute
+    interpreter.InterpreterBuilder.create_inline_asm = assemble
     for name, member in list(vars(of_cuda).items()):
         if getattr(member, "__triton_builtin__", False):
             called = _with_semantic(member, interpreter)

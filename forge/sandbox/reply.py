@@ -96,6 +96,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "the pruning of an autotuned kernel reads the content of tensors (the log names it). Let sizes, strides and "
         "types alone decide, since a tuning holds for every content",
     ),
+    wire.NEEDS_GPU: (
+        "INFRASTRUCTURE",
+        "the call uses what Triton's interpreter can't compute, such as inline assembly",
+    ),
     wire.BUILD_FAILED: ("COMPILE_ERROR", "the build failed"),
 }
 """Reason code and message by the status of a reply."""

@@ -10,6 +10,7 @@ import pytest
 
 from forge.app.guessed_kernel import guessed_entry, guessed_language
 from forge.cli.check_formats import place_of, written
+from forge.sandbox.stage import GPU_NODES
 from tests.candidates import EXAMPLES
 from tests.cli.asking import ask
 
@@ -23,6 +24,29 @@ def scaled(x):
 
 def get_inputs():
     return [torch.randn(16, 64)]
+"""
+ASSEMBLY = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def _rounded(h):
+    return tl.inline_asm_elementwise("cvt.rn.f32.f32 $0, $1;", "=r,r", [h], dtype=tl.float32, is_pure=True, pack=1)
+
+
+@triton.jit
+def _multiply(gate, up, y, count, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    g, u = tl.load(gate + at, mask=at < count), tl.load(up + at, mask=at < count)
+    tl.store(y + at, _rounded(g * tl.sigmoid(g) * u), mask=at < count)
+
+
+def silu_mul(gate, up):
+    y = torch.empty_like(gate)
+    if y.numel():
+        _multiply[(triton.cdiv(y.numel(), 256),)](gate, up, y, y.numel(), BLOCK=256)
+    return y
 """
 RIGHT = "import torch\n\n\ndef scaled(x):\n    return x * torch.sigmoid(x) * 2.0\n"
 
@@ -92,6 +116,17 @@ def test_a_shorter_limit_ends_a_kernel_that_hangs(tmp_path: Path) -> None:
     assert " 3 " in answer.document["reason"]["message"]
     assert answer.document["mend"]["line"] == 5
     assert ask("check", kernel, *asked, "--limit-s", "0").status == 2
+
+
+@pytest.mark.usefixtures("walls")
+@pytest.mark.skipif(bool(GPU_NODES), reason="a GPU runs it")
+def test_what_no_interpreter_can_compute_is_no_verdict(tmp_path: Path) -> None:
+    kernel = tmp_path / "kernel.py"
+    kernel.write_text(ASSEMBLY)
+    answer = ask("check", kernel, "--op", "silu_mul", "--shape", "batch=4,hidden_size=64")
+    assert answer.status == 3, answer
+    assert "inline assembly" in answer.error
+    assert "x.is_cuda" in answer.last
 
 
 @pytest.mark.parametrize(

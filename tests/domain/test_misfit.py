@@ -38,6 +38,9 @@ def test_a_policys_field_is_named_with_its_value_and_what_was_expected(document:
     ("more", "said"),
     [
         ({"cpp": 3}, "cpp: got 3, expected named fields"),
+        ({"cpp": {"flags": ["-O3", "-mavx2"]}}, "cpp.flags.1: got '-mavx2', expected one of -O0 to -O3, -Ofast, "),
+        ({"cpp": {"flags": ["-O3\n"]}}, "cpp.flags.0: got '-O3\\n', expected one of -O0 to -O3, "),
+        ({"cuda": {"flags": ["-O3", "-Xptxas"]}}, "cuda.flags.1: got '-Xptxas', expected one of -O0 to -O3, --use"),
         ({"claims": [{"metric": "speedup"}]}, "claims.0.value: missing, expected this field"),
         ({"claims": [{"metric": "speedup", "value": 1, "n": 2}]}, "claims.0.n: got 2, expected no such field"),
         ({"axis": "tile"}, "axis: got 'tile', expected one axis, since one figure shows one change: algorithm, "),

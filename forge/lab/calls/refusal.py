@@ -140,7 +140,7 @@ def no_answer(refused: Refused, placement: Placement, case: Case | None = None) 
     """Return the refusal of a call without an answer.
 
     If the guest died of a memory fault while pages were closed, the closed pages give the reason. Raise
-    EnvironmentUnfit if other work on the machine may have ended the guest.
+    EnvironmentUnfit if other work on the machine may have ended the guest, or if the machine lacks what it asked for.
     """
     require_verdict(refused)
     reason = refused.reason
@@ -154,7 +154,12 @@ def no_answer(refused: Refused, placement: Placement, case: Case | None = None) 
 
 
 def require_verdict(refused: Refused) -> None:
-    """Raise EnvironmentUnfit if other work on the machine may have ended a guest."""
+    """Raise EnvironmentUnfit if a guest ended for other work on the machine, or asked for what the machine lacks."""
+    if refused.reason.code == "INFRASTRUCTURE":
+        raise EnvironmentUnfit(
+            f"no verdict: {refused.reason.message}",
+            hint="verify it on a GPU, or guard that by a tl.constexpr that the launch sets by x.is_cuda",
+        )
     if refused.from_load:
         raise EnvironmentUnfit(f"no verdict: {refused.reason.message}", hint="verify again when less runs here")
 
