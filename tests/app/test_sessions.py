@@ -302,7 +302,7 @@ def test_a_process_that_is_killed_anywhere_leaves_a_session_that_another_ends(ho
     task_id = ask("task", "list", "--home", home, "--json").document[0]["task_id"]
     command = ("agent", "run", task_id, "--author", "folders", "--template", folder.parent)
     seen = set()
-    for crashed in killed(home, tmp_path / "killed", *command, most=8, status=1):
+    for crashed in killed(home, tmp_path / "killed", *command, most=12, status=1):
         assert ledger_stands(crashed)
         sessions = ask("agent", "list", "--home", crashed, "--json").document
         seen.add(tuple((one["state"], one["rounds"]) for one in sessions))

@@ -23,8 +23,8 @@ from tests.app.test_tokens import granted
 from tests.cli.asking import ask, copied
 
 ROOT = Path(__file__).parents[2]
-SEALED = max((ROOT / "forge_runs").glob("2*")).name
-"""The newest run that came to its end."""
+SEALED = "20261126T121606_gated_rmsnorm_quant_h100_201453"
+"""A run that was promoted."""
 KERNEL = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v3"
 
 
@@ -347,7 +347,7 @@ WITHOUT_HOME = ("explain", "skill")
         *(("lesson", "list"), ("work", "list"), ("agent", "list")),
         *(("audit", "why", KERNEL), ("audit", "history", KERNEL), ("audit", "doubts"), ("audit", "replication")),
         *(("audit", "sql", "SELECT 1"), ("notes", "softmax"), ("plan", "last"), ("explain", "COMPILE_ERROR")),
-        *(("kernel", "history", KERNEL), ("run", "show", "last", "--log"), ("run", "check", SEALED)),
+        *(("kernel", "history", KERNEL), ("run", "show", SEALED, "--log"), ("run", "check", SEALED)),
         *(("run", "diff", "last", "last-1"), ("prompt", "last"), ("ledger", "imported"), ("ledger", "key", "show")),
         *(
             ("task", "list", "--json"),

@@ -1,4 +1,4 @@
-"""Makes the pipes as small as the kernel allows and its own ends non-blocking where that doesn't hurt itself.
+"""Makes the pipes as small as the kernel allows, and its end of the host's channel non-blocking.
 
 Accepted: both pipes carry short messages, and their host ends are the host's
 Catalogue: J18 J7
@@ -21,8 +21,7 @@ SET_PIPE_SIZE = 1031
 for descriptor in (1, 2, 3, 4):
     with contextlib.suppress(OSError):
         fcntl.fcntl(descriptor, SET_PIPE_SIZE, 4096)
-for descriptor in (1, 2, 4):
-    os.set_blocking(descriptor, False)
+os.set_blocking(4, False)
 
 
 def fused_add_rmsnorm(x, residual, weight, eps):
