@@ -502,4 +502,7 @@ def run_on(home: Path, gpus: list[str], each: int, orders: list[Order], deadline
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except KeyboardInterrupt:  # every phase that ended is in the ledger, and the same command goes on
+        sys.exit(130)
