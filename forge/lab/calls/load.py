@@ -40,6 +40,15 @@ def arena_bytes_for(set_bytes: int, runner: Runner = PROCESSOR) -> int:
     return max(runner.least_arena_bytes, runner.sets_at_once * set_bytes + BETWEEN_BYTES)
 
 
+def _rare_modules(job: Job, files: Mapping[str, bytes]) -> tuple[str, ...]:
+    """Return what a process imports before it forks the candidate's guests.
+
+    On a GPU it is nothing: guests can't use CUDA if the process that forks them has begun it, and an import may.
+    """
+    needed = job.device == "cpu" and OPERATORS in files.get("kernel.py", b"")
+    return OPERATORS_MODULES if needed else ()
+
+
 @contextmanager
 def staged(
     job: Job,
@@ -62,7 +71,7 @@ def staged(
         gpu=job.gpu,
         wrapper=wrapper,
         warm=not wrapper,
-        rare_modules=OPERATORS_MODULES if OPERATORS in files.get("kernel.py", b"") else (),
+        rare_modules=_rare_modules(job, files),
         zygote_threads=None if job.language.builds and not from_one_thread else job.threads,
         allowance=job.allowance,
     )
