@@ -57,7 +57,7 @@ class Decider:
         self._loaded: dict[tuple[str, str, int], DevicePlan] = {}
 
     def after_fork(self) -> None:
-        """Replace the lock, which another thread may have held."""
+        """Replace the lock in a forked process, since a thread of its parent may have held the old one."""
         self._lock = Lock()
 
     def judge(self, op: OperationForm, arguments: Sequence[object], index: int | None) -> CallDecision:
@@ -210,7 +210,9 @@ class Decider:
             if found is None:
                 plan = self._plan(op, call, kernel)
                 if plan is None:
-                    raise LoadRefused(f"{kernel.kernel_id!r} has no launch plan")
+                    raise LoadRefused(
+                        f"{kernel.kernel_id!r} has no launch plan: expected a kernel that was timed by one"
+                    )
                 found = self._loaded[key] = DevicePlan(plan, kernel.kernel_id, index)
             return found
 

@@ -130,15 +130,17 @@ def _parsed(document: Document) -> OperationForm:
     scalars = {str(name): float(value) for name, value in document["scalars"].items()}
     names = [operand.name for operand in inputs] + list(scalars)
     if not inputs or len(set(names)) != len(names) or not all(map(_is_argument, names)):
-        raise ValueError(f"its arguments are named {names}")
+        raise ValueError(
+            f"its arguments are named {names}: expected at least one input, and a Python name of its own for each"
+        )
     if not all(map(isfinite, scalars.values())):
         raise ValueError(f"its scalars are {scalars}: expected finite numbers")
     updates = frozenset(map(str, document["updates"]))
     if not updates <= {operand.name for operand in inputs}:
-        raise ValueError(f"it writes {sorted(updates)} in place, which aren't all operands")
+        raise ValueError(f"it updates {sorted(updates)} in place: expected only names of its inputs")
     dtypes = tuple(map(str, document["dtypes"]))
     if not set(dtypes) <= set(TORCH_NAMES):
-        raise ValueError(f"it has the element types {dtypes}")
+        raise ValueError(f"it has the element types {dtypes}: expected only {', '.join(TORCH_NAMES)}")
     reduced = document.get("reduced_axis")
     return OperationForm(
         op=str(document["op"]),

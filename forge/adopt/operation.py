@@ -157,7 +157,7 @@ class AdoptedOperation:
         return None if judged.backend is None else self._decider.load_traceable(self.described, judged)
 
     def keep_opaque(self, error: Exception) -> None:
-        """Count that a compiler couldn't see the promoted source; the operation's own calls are counted as ever."""
+        """Count that a compiler couldn't see the promoted source; the operation's own calls are still counted."""
         taken = CallKind(self.described.op, "", "", (), "fallback", None, None, "untraceable")
         self._tally.line(taken, repr(error)[:400]).hits.add()
 
@@ -211,7 +211,10 @@ class AdoptedOperation:
         return FallbackChoice(line, refused, refusal)
 
     def register(self, library: "torch.library.Library", *, transparent: bool) -> None:
-        """Register the operation with torch: signature, calls on each device, tracing, gradients."""
+        """Register the operation with torch: its signature, calls on each device, tracing and gradients.
+
+        With `transparent`, a compiler sees the promoted Triton source instead of one opaque call.
+        """
         import torch
 
         name = self.described.op

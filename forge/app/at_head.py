@@ -2,8 +2,8 @@
 
 Reading events loads a hundred models, which takes longer than the answer. The tables say the same as a fold of the
 ledger; tests compare the two. If anything is unusual, there is no answer here, and the whole command opens the
-workspace. Unusual are a policy that wasn't read yet, an older format, tables or publications that are behind, and a
-process at work or killed.
+workspace. A policy that wasn't read yet is unusual, and so is an older format. Tables or publications that are behind
+are unusual too, and a process that is at work or was killed.
 """
 
 import contextlib

@@ -76,7 +76,7 @@ class CheckRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckedFiles:
-    """The result of a check."""
+    """The answer of a check: the task that was assumed, and what the gates found. Nothing of it is recorded."""
 
     operation: str
     entry_point: str
@@ -89,7 +89,7 @@ class CheckedFiles:
     examined: Examination
     log: LogExcerpt | None
     mend: LineToMend | None
-    """The line to begin with, if the kernel was refused and its log names none."""
+    """Line of the kernel to look at first, if it was refused and its log names no line."""
 
 
 @dataclass(frozen=True, kw_only=True)

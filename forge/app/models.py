@@ -235,7 +235,9 @@ def _facts(name: str, samples: ModelSamples) -> GuestFacts:
         facts = GuestFacts.model_validate(samples.untrusted_facts)
         canonical(facts.config)
     except (ValidationError, ValueError, TypeError) as error:
-        raise UsageError(f"what the model {name!r} says can't be read: {str(error)[:200]}") from error
+        raise UsageError(
+            f"the answer of the model {name!r} can't be read ({str(error)[:200]}): expected facts that fit into JSON"
+        ) from error
     if not (math.isfinite(facts.own_error) and math.isfinite(facts.adopted_error)):
         raise UsageError(f"the model {name!r} has logits that aren't finite: expected numbers")
     return facts
@@ -256,7 +258,9 @@ def _read(path: Path) -> tuple[str, bytes]:
     except ValidationError as error:
         raise UsageError(f"bad model {path.name!r}: expected a name of letters, digits and _") from error
     except (SyntaxError, ValueError) as error:
-        raise UsageError(f"the model {str(path)!r} is no Python file: {error}") from error
+        raise UsageError(
+            f"the model {str(path)!r} isn't Python ({error}): expected a file that Python can parse"
+        ) from error
     except OSError as error:
         raise UsageError(
             f"the model {str(path)!r} can't be read: {error}; expected a file that you may read"

@@ -30,7 +30,7 @@ def predicted_speedup(
     """Return the speedup that follows; `own_ns` is a step's time with the own functions, in nanoseconds.
 
     In eager mode a kernel's own time takes the place of the function's share. A compiler makes the function as fast
-    as the kernel's baseline is, so there the difference of these two is saved, once for each call.
+    as the kernel's baseline. So there each call saves the difference between baseline and kernel.
     """
     saved_ns = 0.0
     for one in shares:

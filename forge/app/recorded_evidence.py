@@ -34,7 +34,9 @@ def further_shapes_of(workspace: Workspace, benchmark: BenchmarkRecorded) -> tup
     for seq in benchmark.further_seqs:
         (recorded,) = workspace.ledger.read(after_seq=seq - 1, limit=1)
         if not holds(recorded, ShapeTimed):
-            raise IntegrityError(f"a benchmark names event {seq}, which is no ShapeTimed")
+            raise IntegrityError(
+                f"a benchmark names event {seq}: expected an event of type ShapeTimed", hint="forge ledger verify"
+            )
         found.append(recorded)
     return tuple(found)
 
@@ -44,4 +46,7 @@ def captured_environment(workspace: Workspace, env_sha256: str) -> Environment:
     for recorded in workspace.ledger.read(stream=f"env:{env_sha256}"):
         if isinstance(recorded.event, EnvironmentCaptured):
             return recorded.event.environment
-    raise IntegrityError(f"environment {env_sha256!r} is named by an event and recorded by none")
+    raise IntegrityError(
+        f"an event names environment {env_sha256!r}: expected an EnvironmentCaptured event that records it",
+        hint="forge ledger verify",
+    )

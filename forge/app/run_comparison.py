@@ -113,4 +113,7 @@ def _kind_of_machine(home: HasEvents, env_sha256: str) -> str:
     for one in home.events("EnvironmentCaptured"):
         if one.event["env_sha256"] == env_sha256:
             return str(one.event["perf_key"])
-    raise IntegrityError(f"environment {env_sha256!r} is named by an event and recorded by none")
+    raise IntegrityError(
+        f"a benchmark names environment {env_sha256!r}: expected an EnvironmentCaptured event that records it",
+        hint="forge ledger verify",
+    )

@@ -197,7 +197,7 @@ _OPERATION = re.compile(
 
 @dataclass(frozen=True)
 class ShapeNamed:
-    """How far a text names one shape."""
+    """How much of one shape a text names."""
 
     missing: tuple[str, ...]
     """Axes that it gives no size."""

@@ -30,7 +30,8 @@ BaseUrl = Annotated[
 KeyFile = Annotated[
     Path | None,
     typer.Option(
-        "--key-file", help="File with the model's key. Default: the provider's variable in the environment."
+        "--key-file",
+        help="File that holds the model's API key. Default: the provider's variable, such as OPENAI_API_KEY.",
     ),
 ]
 AgentCommand = Annotated[
@@ -60,7 +61,7 @@ Profile = Annotated[
     typer.Option(
         "--profile",
         metavar="TOOL:FILE",
-        help="Export of a profiler, such as perf:stat.txt; image:FILE for a model that sees.",
+        help="Export of a profiler, such as perf:stat.txt; or image:FILE for a model that reads images.",
     ),
 ]
 Seed = Annotated[

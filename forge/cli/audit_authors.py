@@ -93,10 +93,13 @@ def experiments(
     dtype: DType = None,
     author: Author = None,
     axis: Annotated[
-        str | None, typer.Option(help="Only experiments that changed this axis.", show_default=False)
+        str | None, typer.Option(help="Only experiments that changed this axis, such as tiling.", show_default=False)
     ] = None,
     layer: Annotated[
-        str | None, typer.Option(help="Only experiments that changed this layer.", show_default=False)
+        str | None,
+        typer.Option(
+            help="Only experiments that changed an axis of this layer: L1, L2, L3 or L4.", show_default=False
+        ),
     ] = None,
     ended: Annotated[
         str | None,

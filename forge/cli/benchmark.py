@@ -11,17 +11,20 @@ from forge.cli.output import emit_json, emit_table, say
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
-app = typer.Typer(help="Benchmarks: recorded measurements.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help="Benchmarks: withdraw recorded measurements.", no_args_is_help=True, rich_markup_mode=None)
 
 
 @app.callback()
 def benchmarks() -> None:
-    """Benchmarks: recorded measurements."""
+    """Benchmarks: withdraw recorded measurements."""
 
 
 @app.command()
 def invalidate(
-    seq: Annotated[int, typer.Argument(help="The number of the BenchmarkRecorded event.", min=1, max=MOST_EVENTS)],
+    seq: Annotated[
+        int,
+        typer.Argument(help="Number of the BenchmarkRecorded event in forge kernel history.", min=1, max=MOST_EVENTS),
+    ],
     reason: Annotated[str, typer.Option(help="Reason for the withdrawal. It is recorded with your name.")],
     yes: Yes = False,
     dry_run: DryRun = False,

@@ -115,7 +115,7 @@ class CheckOptions:
     def _chosen_files(self, command: str, files: list[Path]) -> tuple[Path | None, Path]:
         """Return the reference, if one is wanted, and the kernel; raise UsageError for options that don't fit."""
         if self.shape is not None and self.op is None:
-            raise UsageError("--shape without --op: a reference file has its own sizes")
+            raise UsageError("--shape without --op: expected no --shape, since a reference file has its own sizes")
         wanted = 1 if self.op is not None else 2
         if len(files) != wanted:
             counted = "1 file" if len(files) == 1 else f"{len(files)} files"

@@ -64,7 +64,7 @@ TOP: Lines = {name: line for lines in COMMANDS.values() for name, line in lines.
 FILES: dict[str, str] = {name: file for name, (file, _) in (*TOP.items(), *NOUNS.items())}
 """Command -> its file."""
 RUN_COMMANDS = frozenset({"submit", "verify", "bench", "promote", "pipeline", "profile"})
-"""Commands that carry a run on."""
+"""Commands that work on a run. If one of them is interrupted, Forge says how to take the run up again."""
 PURPOSE = "The trust layer for machine-written GPU kernels: verify, measure, promote."
 VERSION = "Print the version and exit."
 

@@ -25,7 +25,9 @@ Reason = Annotated[str, typer.Option(help="Reason. It is recorded with your name
 def list_kernels(
     op: OnlyOp = None,
     gpu: OnlyGpu = None,
-    status: Annotated[str | None, typer.Option(help="Only kernels with this status.", show_default=False)] = None,
+    status: Annotated[
+        str | None, typer.Option(help="Only kernels with this status, such as active or revoked.", show_default=False)
+    ] = None,
     sort: Sort = None,
     limit: Limit = None,
     home: Home = None,

@@ -86,7 +86,8 @@ KERNEL_COLUMNS: dict[str, Key] = {
     "resident": lambda one: (resident_interval(one) or {"ratio": 0.0})["ratio"],
     "over": lambda one: one["baseline"],
 }
-"""Column of each list -> what it is ordered by."""
+"""Column of the list of kernels -> the value that it is sorted by. The two tables above do this for runs and
+tasks."""
 
 
 def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None, task: str | None) -> None:

@@ -58,7 +58,8 @@ On = Annotated[
     typer.Option(
         "--on",
         metavar="ADDRESS",
-        help="Another machine that runs the jobs: ssh://[user@]host[:port][/path/of/forge], or one of doctor --ray.",
+        help="Another machine that runs the jobs: ssh://[user@]host[:port][/path/of/forge], or a node that "
+        "`forge doctor --ray` lists.",
         callback=on_another_machine,
         show_default=False,
     ),
@@ -69,11 +70,14 @@ Cluster = Annotated[
 ]
 PlainNetwork = Annotated[
     bool,
-    typer.Option("--plain-network", help="With --ray: the network is private, so it isn't encrypted."),
+    typer.Option("--plain-network", help="With --ray: go on without encryption, because the network is private."),
 ]
 JobsPerNode = Annotated[
     int,
     typer.Option(
-        "--jobs-per-node", min=1, max=64, help="With --ray: jobs side by side on a node without a GPU. A GPU has one."
+        "--jobs-per-node",
+        min=1,
+        max=64,
+        help="With --ray: number of jobs that run at once on a node without a GPU. A GPU always runs one.",
     ),
 ]

@@ -172,9 +172,14 @@ def bench(
 
     chosen_device(device)
     if quick and (again or attempts > 1):
-        raise UsageError("--quick is an estimate, without --attempts and --replicate", hint="forge bench --help")
+        raise UsageError(
+            "--quick is an estimate: expected neither --attempts nor --replicate with it", hint="forge bench --help"
+        )
     if again and attempts > 1:
-        raise UsageError("--attempts with --replicate: a replication is measured once", hint="forge bench --help")
+        raise UsageError(
+            "--attempts with --replicate: expected one or the other, since a replication is measured once",
+            hint="forge bench --help",
+        )
     if again or quick:
         (replicate if again else show_estimate)(run, home, as_json=as_json)
         return

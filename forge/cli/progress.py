@@ -27,7 +27,8 @@ MINUTE_S = 60
 HINT_S = 20
 """Seconds of one step after which its hint is shown. Chosen: most steps take less on a busy machine."""
 LATE_S = 5
-"""Number of seconds past an estimate from which a phase takes longer than before: less is chance."""
+"""Number of seconds past the estimated time from which a phase is said to take longer than before. Less may be
+chance."""
 
 
 _quiet, _verbose = False, False

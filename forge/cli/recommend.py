@@ -57,7 +57,7 @@ MaxMemoryGb = Annotated[
 Plans = Annotated[int, typer.Option("--limit", metavar="N", help="Show at most N plans.", min=1, max=1000)]
 PreferGpu = Annotated[str | None, typer.Option(help="GPU that decides between equal plans.", show_default=False)]
 PreferBackend = Annotated[
-    str | None, typer.Option(help="Backend that decides between equal plans.", show_default=False)
+    str | None, typer.Option(help="Backend to prefer among plans that are otherwise equal.", show_default=False)
 ]
 
 

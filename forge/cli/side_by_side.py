@@ -42,7 +42,7 @@ def serve_side_by_side(
 def serve_until_answered(
     workspace: "Workspace", run_ids: Sequence[str], places: Sequence[tuple[str, str]], home: Path
 ) -> None:
-    """Start workers until no run has a job that was lost, as long as there are places, and a few times at most."""
+    """Start workers until no run has a lost job, but at most a few times and only while there are places."""
     from forge.app.lost_jobs import ask_again
     from forge.cli.output import say
 

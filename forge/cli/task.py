@@ -213,7 +213,9 @@ def _require_one_form(op: str | None, shape: list[str] | None, reference: Path |
         missing = " and ".join(name for name, given in (("--op", op), ("--shape", shape)) if given is None)
         raise UsageError(f"no {missing}: expected --op and --shape, or --reference FILE", hint="forge op list")
     if reference is not None and op is not None:
-        raise UsageError("--reference with --op: expected one or the other")
+        raise UsageError(
+            "--reference with --op: expected one or the other: a file of your own, or an operation of the catalogue"
+        )
     if reference is None and own_options:
         raise UsageError(
             "--function, --operand, --constant, --axis, --vary, --name and --yes without --reference: expected "

@@ -19,7 +19,9 @@ def add(
     name: Name,
     scope: Annotated[
         str,
-        typer.Option(help="author: may submit candidates. operator: may also do what you do, but for decisions."),
+        typer.Option(
+            help="author: may submit candidates. operator: may also do what you may do, except decide about kernels."
+        ),
     ],
     expires: Annotated[
         str | None,

@@ -114,7 +114,7 @@ class DescriptionFile(Value):
 def parse_description(untrusted: bytes, origin: str) -> DescriptionFile:
     """Parse a description file; raise UsageError that names the file, the field and what was expected."""
     if len(untrusted) > FILE_LIMIT_BYTES:
-        raise UsageError(f"{origin}: {len(untrusted)} bytes: expected at most {FILE_LIMIT_BYTES}")
+        raise UsageError(f"{origin}: the file has {len(untrusted)} bytes: expected at most {FILE_LIMIT_BYTES}")
     try:
         document = tomllib.loads(untrusted.decode())
     except (ValueError, RecursionError) as error:

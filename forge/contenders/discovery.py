@@ -81,7 +81,9 @@ def _read(folder: Path) -> Iterator[Described]:
         with path.open("rb") as opened:
             description = parse_description(opened.read(FILE_LIMIT_BYTES + 1), str(path))
         if description.library.name in seen:
-            raise UsageError(f"{str(path)!r}: library {description.library.name!r} is described twice")
+            raise UsageError(
+                f"{str(path)!r}: library {description.library.name!r} is described twice: expected one file"
+            )
         seen.add(description.library.name)
         yield from (Described(description.library, call) for call in description.contender)
 

@@ -25,8 +25,8 @@ TOGETHER = 8
 """Number of shapes that lie outside in several axes at once, since a kernel may check one of two axes. Chosen; each
 costs a question."""
 FARTHEST = 8
-"""Largest ratio of a random size to the largest one of its axis, or to the size inside if the axis has no limit.
-Chosen; three octaves outside, whose operands still fit into memory."""
+"""Largest ratio of a random size to the largest size of its axis in the domain. If the axis has no limit, it is the
+ratio to the size inside. Chosen; three octaves outside, whose operands still fit into memory."""
 REPAIRS = 8
 """Number of times that each broken relation is repaired on the way to a shape inside. Chosen; a repair may break
 another relation."""

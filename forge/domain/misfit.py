@@ -10,7 +10,7 @@ from forge.domain.digest import Value
 from forge.errors import near_names
 
 PLACE_LIMIT, VALUE_LIMIT = 200, 80
-"""Largest lengths of a field's path and of a shown value in a message, in characters, so that it stays on a line."""
+"""Largest lengths in characters of a field's path and of a value in a message. They keep the message on one line."""
 _EXPECTED: dict[str, str] = {
     "literal_error": "{expected}",
     "string_pattern_mismatch": "text of the form {pattern}",

@@ -185,7 +185,8 @@ class LocalExecutor:
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
         """Return the shortest possible time for the job's shape on this machine, in nanoseconds.
 
-        With `resident`, every operand may come from the last-level cache.
+        With `resident`, every operand may come from the last-level cache. Raises EnvironmentUnfit on a GPU without
+        `ceilings`.
         """
         operation = job.operation
         moved, flops = operation.bytes_moved(job.shape, job.dtype), operation.flops(job.shape)

@@ -30,7 +30,9 @@ def capture(
     try:
         graph, outputs = _captured(function, inputs, scalars)
         if isinstance(function, Bound) and not lie_apart(outputs, inputs):
-            raise nodes.NotAPlanError("strides", "results overlap or aren't contiguous, which a launcher's can't")
+            raise nodes.NotAPlanError(
+                "strides", "results overlap or aren't contiguous, and a launcher can't make such results"
+            )
         memory = nodes.Memory(
             inputs=[span(tensor) for tensor in inputs],
             outputs=[span(tensor) for tensor in outputs],

@@ -1,7 +1,7 @@
 """Runs beside hostile code. Gives Triton's interpreter the functions of NVIDIA's device library, which it hasn't.
 
 So a kernel that calls `libdevice.tanh` can be checked without its GPU. Each function is computed in fp64 and rounded
-once, so that the library's own error of some units in the last place isn't simulated.
+once. So the library's own error, some units in the last place, isn't simulated.
 """
 
 import functools

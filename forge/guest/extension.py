@@ -12,8 +12,8 @@ from pathlib import Path
 from types import ModuleType
 
 NO_EXECUTABLE_STACK = ("-Wl,-z,noexecstack",) if sys.platform == "linux" else ()
-"""Linux's flag of the linker against an executable stack, which an object that is loaded could give to the main
-thread for good."""
+"""Linker's flag on Linux against an executable stack. Otherwise a loaded object could make the main thread's stack
+executable for good."""
 
 
 def build(candidate: Path, scratch: Path, *, flags: Sequence[str]) -> list[Path]:

@@ -11,8 +11,8 @@ _MALLOPT = getattr(ctypes.CDLL(None), "mallopt", None)
 _M_PERTURB = -6
 """Parameter of glibc's `mallopt` (malloc.h) for the byte with which new and freed memory is filled."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3
-"""Parameters for the size in bytes from which on free memory goes back to the system, and for that from which on an
-allocation gets a mapping of its own."""
+"""Parameters of `mallopt` for two sizes in bytes. From the first on, free memory goes back to the system. From the
+second on, an allocation gets a mapping of its own."""
 _MOST_BYTES = (2**25, 2**31 - 1)
 """Largest sizes that these parameters take, in bytes: the first one by older versions of glibc, the second one by all
 others."""

@@ -1,7 +1,7 @@
 """Runs beside hostile code. Lets Triton's interpreter reduce and scan by a kernel's own function in blocks, as a GPU.
 
-By itself it calls the function once for each element. For means and variances of 256 numbers that takes 30 ms, and
-in blocks 3 ms, so that a verification comes less near its limit. The order of combinations stays that of the
+By itself it calls the function once for each element. For means and variances of 256 numbers that takes 30 ms, and 3
+ms in blocks. So a verification stays further below its time limit. The order of combinations stays that of the
 elements; Triton leaves open which neighbours come first.
 """
 

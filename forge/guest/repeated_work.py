@@ -85,9 +85,9 @@ def _remember_types() -> None:
 def _leave_out_what_changes_nothing() -> None:
     """Spare the interpreter three kinds of work that change nothing.
 
-    It computes each sum of integers once more in 64 bits for an assertion, which it then leaves out, since no kernel
-    is debugged. It compares the sizes of two equal blocks as if one had to be made larger. It asks four times what an
-    argument is that is no list.
+    It computes each sum of integers once more in 64 bits, for an assertion that is only made while a kernel is
+    debugged. It compares the sizes of two equal blocks as if one had to be made larger. If an argument is no list, it
+    asks four times what it is.
     """
     import triton.language as tl
     from triton.runtime import interpreter

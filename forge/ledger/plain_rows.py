@@ -1,8 +1,8 @@
 """Reads stored rows as plain documents, for answers that need a few events and no models, which take long to load.
 
-Checked are a row's own hash, its payload's digest, its stream and its actor, as where a row is read as an event.
-The fields of a payload were validated when it was recorded. A type is read here only if `KINDS` has it. A field that
-events leave out where it is unset isn't in a document either.
+Reading checks a row's own hash, its payload's digest, its stream and its actor, as it does for an event. The fields
+of a payload were validated when it was recorded. A type is read here only if `KINDS` has it. A field that events
+leave out where it is unset isn't in a document either.
 """
 
 import hashlib

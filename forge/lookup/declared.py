@@ -91,7 +91,8 @@ def _range(axis: str, untrusted: "Document") -> "tuple[str, int, int, int, froze
 def _relation(untrusted: "Document") -> "Condition":
     kind = untrusted["kind"]
     if set(untrusted) != RELATION_FIELDS.get(kind):
-        raise ValueError(f"a domain has the unknown relation {str(untrusted)[:200]}")
+        expected = ", ".join(RELATION_FIELDS)
+        raise ValueError(f"a domain has the relation {str(untrusted)[:200]}: expected {expected}, with its fields")
     if kind == "product":
         return kind, tuple(untrusted["axes"]), _whole(untrusted["most"], "most")
     return kind, (untrusted["axis"], untrusted["by" if kind == "divisible" else "other"]), 0

@@ -121,7 +121,9 @@ def _configurations(content: bytes, kernel: Kernel) -> list[dict[str, object]]:
     try:
         found: list[dict[str, object]] = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise BlobCorrupt(f"{kernel.kernel_id!r} has configurations that can't be read: {error}") from error
+        raise BlobCorrupt(
+            f"{kernel.kernel_id!r} has configurations that can't be read ({error}): publish the registry again"
+        ) from error
     return found
 
 

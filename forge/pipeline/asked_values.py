@@ -121,7 +121,7 @@ def _axes(task: Task, contract: Contract) -> list[str]:
 
 
 def bounds_of(task: Task, operation: Operation, policy: Policy) -> list[str]:
-    """Return the error bound as numbers, a line for each kind of float result."""
+    """Return the error bound in numbers, a line for each floating-point element type of the outputs."""
     if operation.own is not None:
         return _own_bounds(operation.own.contract, policy)
     u_acc = UNIT_ROUNDOFF["fp32"]

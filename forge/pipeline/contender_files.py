@@ -54,7 +54,9 @@ def _entry(one: SubmittedContender) -> str:
     try:
         tree = parse_source(one.source)
     except SyntaxError as error:
-        raise UsageError(f"the contender {one.stem!r} isn't Python: {error}") from error
+        raise UsageError(
+            f"the contender {one.stem!r} isn't Python ({error}): expected a file that Python can parse"
+        ) from error
     defined = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
     public = [name for name in dict.fromkeys(defined) if not name.startswith("_")]
     if ENTRY in public:

@@ -200,8 +200,8 @@ def require_strength(admission: Admission, *, hint: str, why: str = "its inputs 
 def require_room(operation: Operation, shape: Shape, dtype: DType, policy: Policy, target: Target) -> None:
     """Raise UsageError if there is no room for the operands of a shape.
 
-    An eighth of the policy's memory limit is room, and on a GPU an eighth of the device's memory, if that is more.
-    The limit counts operands in fp64, as the oracle has them.
+    The room is an eighth of the policy's memory limit. On a GPU it is an eighth of the device's memory if that is
+    more. The limit counts operands in fp64, as the oracle has them.
     """
     needed = operation.oracle_bytes(shape)
     if needed <= max(most_set_bytes(policy), device_room_bytes(target)):

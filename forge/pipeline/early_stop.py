@@ -49,7 +49,7 @@ def has_no_chance(task: Task, attempt: SlopeSamples | ReplaySamples) -> bool:
 
 
 def early_stop(task: Task, attempt: SlopeSamples | ReplaySamples) -> EarlyStop | None:
-    """Return the figures of an attempt of one process pair that leaves no chance; None if there is one."""
+    """Return the figures of an attempt whose only process pair rules out a promotion; otherwise None."""
     samples = Samples.of(attempt)
     if len(attempt.pairs) != 1 or not samples.usable or _disturbed(attempt):
         return None

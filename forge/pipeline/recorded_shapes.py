@@ -1,6 +1,7 @@
 """Chooses the shapes and errors that an event records if it has no room for all.
 
-Of the shapes the task's own and the ends of each axis come first, of the errors those that used most of their bound.
+Among shapes, the task's own and the ends of each axis come first. Among errors, those that used most of their bound
+come first.
 """
 
 from collections.abc import Sequence
@@ -34,7 +35,7 @@ def recorded_shapes(shapes: Sequence[Shape], own: Sequence[Shape]) -> tuple[Shap
 
 
 def recorded_errors(worst: Sequence[WorkloadErrors], room_bytes: int) -> tuple[WorkloadErrors, ...]:
-    """Return as many errors as fit into the bytes, in their order, and at least the one that used most of its bound.
+    """Return the errors that fit into the bytes, in their order; at least the one that used most of its bound.
 
     The report has all of them.
     """

@@ -58,7 +58,7 @@ class Position:
         return {"ledger_id": self.ledger_id, "seq": self.seq, "event_hash": self.event_hash}
 
     def stands_in(self, source: Source) -> bool:
-        """Return whether the ledger is the one of this point, or its continuation."""
+        """Return whether the ledger holds this point: it has the same id, and the same event at this place."""
         return self.ledger_id == source.ledger_id and self.event_hash == source.hash_at(self.seq)
 
 

@@ -1,8 +1,8 @@
 """Checks a `.tlog-proof` file (c2sp.org/tlog-proof) of one kernel's promotion against an artifact and a key.
 
 Its `extra` line holds the data behind the log's entry: the event's envelope, its payload, and the listing of the
-built files. None of it is trusted. The envelope must hash to the leaf, and the payload and the listing must hash to
-the digests in the envelope and the payload.
+built files. None of it is trusted. The envelope must hash to the log's leaf, the payload to the digest in the
+envelope, and the listing to the digest in the payload.
 """
 
 import base64

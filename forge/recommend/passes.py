@@ -52,7 +52,7 @@ def _annotated(one: OptimizationPass, request: Request, plans: tuple[Plan, ...])
     said = [_rebuilt(entry) for entry in one.annotate(request.model_copy(deep=True), copies)]
     unknown = {entry.rank for entry in said} - {plan.rank for plan in plans}
     if unknown:
-        raise UsageError(f"it annotates ranks {sorted(unknown)}, which no plan has")
+        raise UsageError(f"it annotates ranks {sorted(unknown)}: expected ranks of the given plans")
     name = str(one.name)[:NOTE_LIMIT]
     return tuple(_with(plan, [entry for entry in said if entry.rank == plan.rank], name) for plan in plans)
 

@@ -1,7 +1,8 @@
 """How fast a plan could be at best: flops, bytes and messages over what the vendor publishes.
 
 An idealised model: kernels reach the published rates, nothing waits in a queue, the scheduler costs nothing. A real
-server is slower, so what misses a limit here misses it in practice, and what meets it here isn't proved to.
+server is slower. So a plan that misses a limit here misses it in practice. A plan that meets the limit here may still
+miss it.
 
 Roofline: Williams, Waterman and Patterson, CACM 52(4), 2009. Counting a transformer's flops and bytes: Pope et al.,
 "Efficiently Scaling Transformer Inference", arXiv:2211.05102, sections 2 and 3.

@@ -33,7 +33,9 @@ class ModelGuest:
             said: dict[str, Any] = json.loads(self._arena.untrusted_bytes(record.completed))
             problem = said.get("problem")
         except (ValueError, AttributeError, RecursionError) as error:
-            raise UsageError(f"the model {self._name!r} answered nonsense: {error}") from error
+            raise UsageError(
+                f"the model {self._name!r} gave an answer that can't be read ({error}): expected JSON in a record"
+            ) from error
         if problem is not None:
             shown = "".join(one if one.isprintable() else "?" for one in str(problem)[:800])
             raise UsageError(f"the model {self._name!r} can't be measured: {shown}")

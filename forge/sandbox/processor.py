@@ -31,7 +31,8 @@ FEWEST_LOOKS = 16
 """Number of looks before a guest counts as idle, at least. Chosen; a host that seldom gets a processor waits
 longer."""
 _READY, _ON_DISK = b"R", b"D"
-"""States of a thread that runs or wants a processor, and of one that waits for a disk or for a page of memory."""
+"""Two states of a thread. In the first it runs or wants a processor; in the second it waits for a disk or for a page
+of memory."""
 
 
 @dataclass(frozen=True)

@@ -171,8 +171,8 @@ class Session:
     ) -> None:
         """Say where the operands lie, and which pages the guest's harness protects until the next layout.
 
-        `still`, `weights` and `far` are positions of inputs: those that aren't rotated, those that a module would
-        keep, and those that the guest maps more than 2^32 bytes from the others. With `apart`, the outputs of one
+        Three sets hold positions of inputs. `still` inputs aren't rotated, and `weights` are those that a module
+        would keep. The guest maps `far` inputs more than 2^32 bytes from the others. With `apart`, the outputs of one
         call may not share memory. The guest is told with the next command, whose answer says if it has no room. The
         candidate isn't called then, so that is no exception that it raised.
         """

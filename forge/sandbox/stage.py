@@ -81,9 +81,9 @@ class Program:
     """Modules that take seconds to import and that few programs need. A fork of this process imports them, and guests
     are forked from that; guests that are timed on a processor import them themselves."""
     zygote_threads: int | None = None
-    """Number of threads with which this process was started for guests that serve, whatever their own number, which
-    they set before they load a candidate. Torch keeps to it in every thread. OpenMP code that a candidate brings
-    keeps to it in the first one alone. If others call it, such guests need a process with their own number: None."""
+    """Number of threads with which this process was started, for all guests that serve. Each guest sets its own
+    number before it loads a candidate. Torch keeps to it in every thread. OpenMP code that a candidate brings keeps
+    to it in the first one alone. If others call it, such guests need a process with their own number: None."""
     trusted: bool = False
     """Whether the guest times itself and holds no candidate's host code: launchers of plans, and a GPU's
     baselines."""

@@ -248,7 +248,7 @@ def _one_of(known: Mapping[str, One], name: str) -> One:
 def _days(asked: Mapping[str, str]) -> int:
     text = asked.get("days", "90")
     if not (text.isascii() and text.isdecimal() and len(text) <= 6):
-        raise UsageError(f"bad days {text[:20]!r}: expected a whole number")
+        raise UsageError(f"bad days {text[:20]!r}: expected a whole number of at most 6 digits")
     return int(text)
 
 

@@ -19,7 +19,7 @@ OWN = "SELECT count(*), min(seq) FROM candidates WHERE actor = ?"
 
 
 def require_disk(workspace: Workspace, caller: Caller, files: Mapping[str, str]) -> None:
-    """Raise RequestRefused if an author would have submitted too much; an operator may submit any amount."""
+    """Raise RequestRefused if an author would have submitted over `MOST_BYTES`; an operator may submit any amount."""
     if caller.scope != "author":
         return
     with workspace.publication.tables() as history:

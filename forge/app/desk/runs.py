@@ -142,7 +142,10 @@ def profiles(view: View, caller: Caller, name: str) -> Data:
 
 
 def candidate_document(view: View, caller: Caller, digest: str) -> Data:
-    """Return a candidate: its files, who submitted it and what was found; raise NotFound."""
+    """Return a candidate: its files, who submitted it and what was found.
+
+    Raises NotFound if it was never submitted, or if the caller may not look into its runs.
+    """
     run = run_of_candidate(view, caller, digest)
     return _described(view, run)
 

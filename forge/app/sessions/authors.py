@@ -44,7 +44,7 @@ def read_source(kind: str, template: Path, options: Mapping[str, int]) -> Author
         raise UnknownName("author", kind, list(KINDS))
     read = KINDS[kind][0]
     if read is None:
-        raise UsageError(f"author {kind!r} is made from a task's brief: expected no --template")
+        raise UsageError(f"author {kind!r} works from the task's brief and has no template: leave --template out")
     if not template.is_dir():
         raise UsageError(f"{str(template)!r} is not a folder: expected a template's folder")
     return AuthorSource(kind=kind, files=read(template), options=dict(options))

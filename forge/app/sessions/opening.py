@@ -107,8 +107,8 @@ def source_stored(workspace: Workspace, state: SessionState) -> AuthorSource:
 def work_off(workspace: Workspace, session_id: str, author: Author, means: Means) -> SessionState:
     """Let an author work until its session is closed; go on where a killed process stopped.
 
-    Raises SessionTaken while another process has the session, TranscriptRefused for a session of another version or
-    author, and PhaseOutOfOrder for one that is closed.
+    Raises SessionTaken while another process has the session, and PhaseOutOfOrder for one that is closed. Raises
+    TranscriptRefused for a session of another version or author.
     """
     state = find_session(workspace, session_id)
     try:

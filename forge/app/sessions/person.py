@@ -79,7 +79,7 @@ class OneSubmission:
 
 @dataclass(frozen=True)
 class WaitingAuthor:
-    """The person's author, which waits instead of asking when there is no submission."""
+    """The author of the kind `person`. It waits, instead of asking, if nothing was submitted."""
 
     author: Author
     submission: OneSubmission

@@ -14,12 +14,13 @@ from forge.lab.parts.take_apart import Differs, NotExported, compare, export
 from forge.lab.parts.work import bytes_of, flops_of
 
 FEW_PARTS = 3
-"""Number of parts up to which a module is solved as a whole: one kernel for all of them saves what lies between."""
+"""Number of parts up to which a module is solved as a whole. One kernel for few parts needn't store the values
+between them."""
 
 
 @dataclass(frozen=True)
 class TakenApart:
-    """A module's way, and its parts if it is taken apart."""
+    """How a module is solved, and its parts if it is taken apart."""
 
     routed: ModuleRouted
     graph: Graph | None = None

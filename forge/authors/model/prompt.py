@@ -26,7 +26,7 @@ FUNCTIONAL = "No kernel has passed every gate yet. Write one that is right; spee
 OPTIMISE = "The kernel below passed every gate. Make it faster: follow the diagnosis, and change one thing."
 
 PROMPTS_SHA256 = digest_of({"wordings": WORDINGS, "rules": RULES, "passes": [FUNCTIONAL, OPTIMISE]})
-"""Digest of all fixed texts of a prompt."""
+"""Digest of all fixed texts of a prompt. It is part of the identity of an author that is a model."""
 
 
 def prompt_of(

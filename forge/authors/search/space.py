@@ -105,7 +105,9 @@ def parse_space(untrusted: bytes, own: Mapping[str, ParameterValue]) -> Space:
     text = _parse_text(untrusted)
     values = {one.name: one.values for one in text.parameters}
     if len(values) != len(text.parameters):
-        raise UsageError(f"{SPACE_FILE}: a parameter is given twice; expected each name once")
+        names = [one.name for one in text.parameters]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise UsageError(f"{SPACE_FILE}: the parameter {twice!r} is given twice: expected each name once")
     for name, allowed in values.items():
         if name not in own:
             raise UsageError(

@@ -128,7 +128,7 @@ class RemoteExecutor:
         progress: Progress,
         may_stop: MayStop | None = None,  # noqa: ARG002 (a function doesn't cross: every pair is measured)
     ) -> SlopeSamples | ReplaySamples | Failed:
-        """Time a candidate there, while no other job of Forge runs on its device."""
+        """Time a candidate on the machine that runs the job, while no other job of Forge runs on its device."""
         call = AskMeasure(
             job=sent(job),
             artifact=artifact,
@@ -159,7 +159,7 @@ class RemoteExecutor:
         return screened
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
-        """Return the shortest possible time there, in nanoseconds."""
+        """Return the shortest possible time on the machine that runs the job, in nanoseconds."""
         floor: float = self._ask(AskFloor(job=sent(job), ceilings=ceilings, resident=resident))
         return floor
 

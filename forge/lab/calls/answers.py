@@ -17,7 +17,7 @@ FEWEST_ANSWERS = 4
 
 
 class Answered:
-    """The last correct answers."""
+    """Last correct answers of one candidate, to recognise one that it gives again."""
 
     def __init__(self) -> None:
         self._answers: deque[tuple[torch.Tensor, ...]] = deque(maxlen=MOST_ANSWERS)

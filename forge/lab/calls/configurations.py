@@ -1,7 +1,7 @@
 """Reads what a guest says of its autotuned kernels: how many configurations there are, and which are in use.
 
 The host distrusts it. A guest that names too few is asked too few, and gains nothing by it. The launch plan that is
-timed is judged by itself, and a reader keeps to a configuration only if the kernel offers it.
+timed is judged by itself. A reader uses a configuration only if the kernel offers it.
 """
 
 from typing import Annotated

@@ -60,8 +60,9 @@ def staged(
 ) -> Iterator[Stage]:
     """Stage the candidate's files for a guest while the context lasts.
 
-    A `wrapper`, a program with its options, starts the guest's interpreter. If all calls come from the guest's first
-    thread, `from_one_thread`, the candidate's own OpenMP code keeps to any number of threads that is set there.
+    A `wrapper`, a program with its options, starts the guest's interpreter. With `from_one_thread` all calls come
+    from the guest's first thread. The candidate's own OpenMP code then keeps to any number of threads that is set
+    there.
     """
     program = Program(
         language=job.language,

@@ -92,7 +92,7 @@ class LoadedKernel:
         *,
         scalars: tuple[float, ...] | None = None,
     ) -> Case:
-        """Draw a new case, inside the candidate's domain."""
+        """Draw a new case of the shape, or of one at about its cost that is inside the candidate's domain."""
         return self._drawn(shape, kind, self._next_seed(), scalars or tuple(self.operation.scalars.values()))
 
     def cases(self, shape: Mapping[str, int], kinds: Sequence[InputKind]) -> list[Case]:

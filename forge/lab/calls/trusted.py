@@ -24,8 +24,8 @@ COMPILER_ENVIRONMENT = {
 """Environment variables that make torch.compile keep its results in that folder, and compile nothing else.
 
 A process compiles one or two operations, and compiled headers only pay from the fourth on. By default Inductor also
-compiles and loads a program for each of the processor's vector instruction sets, to learn if the compiler knows it.
-Any compiler that takes torch's headers knows them, and Inductor chooses the same set without asking.
+compiles and loads a program for each vector instruction set of the processor. So it learns if the compiler knows the
+set. Any compiler that takes torch's headers knows them, and Inductor chooses the same set without asking.
 """
 COMPILER_MODULES = ("triton", "torch._inductor.compile_fx", "cuda.bindings.driver")
 """Modules that guests on a GPU import which compile with torch, or time by graph replay."""

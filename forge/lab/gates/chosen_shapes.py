@@ -17,8 +17,8 @@ MODEL_WIDTHS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 2880, 3072, 3584
 """Sizes of the axis that is summed over in published models, and powers of two. Kernels have code of their own for
 them, and no drawn size is likely to be one."""
 INTERPRETED_WIDTHS, INTERPRETED_ROWS = 4, 2
-"""Numbers of widths of each of these two lists, and of numbers of rows beside powers of two, that an interpreter is
-asked. They are drawn at random, since an interpreter takes long."""
+"""Two counts of questions to an interpreter: widths of each of these two lists, and numbers of rows beside powers of
+two. They are drawn at random, since an interpreter takes long."""
 FREE_EDGES = (1, 2, 3, 4, 7, 8, 16, 17, 31, 32, 33, 64, 65, 127, 128, 129, 256, 257, 1025)
 """Sizes of any other axis that may have tails, with few rows and a short sum. Some more are drawn up to
 `MOST_FREE`."""
@@ -42,8 +42,8 @@ to eight elements divide it."""
 SINGLE_ROW_FREE = ((2, 64), (65, 257))
 """Ranges from which the size of another axis is drawn in shapes of one row: within a usual block, and beyond it."""
 MOST_BOTH, MOST_BOTH_ELEMENTS, BOTH_WIDTHS = 512, 2**18, (512, 2**14)
-"""Number of rows up to which one is drawn for each octave of widths, the most elements of an operand there, and the
-range of these widths. Kernels choose their way by both numbers."""
+"""Three limits of shapes with an octave of rows and an octave of widths. They are the most rows, the most elements of
+an operand, and the range of widths. Kernels choose their way by both numbers."""
 TWO_DRAWS_FROM = 1024
 """Width in elements from which two widths are drawn in each octave. Such an octave has more widths, and kernels
 change there how they read a row."""
@@ -56,12 +56,12 @@ at once, and a third kind of code the corner of two tails. The width is even in 
 WHOLE_TILE = 64
 """Number that divides an axis in whole tiles. Most tiles in use have up to 64 rows or columns."""
 WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
-"""Range of widths over many rows, and range of a number whose double plus one is the size of a free axis there."""
+"""Range of widths over many rows, and range of a number n, where 2 n + 1 is the size of a free axis there."""
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
 second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
 MANY_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 70_000), 5, 16
-"""Range of a number of rows, and two numbers of columns in such shapes. These rows exceed a 16-bit row number and a
+"""Range of a number of rows, and two widths that are asked with so many rows. Such row numbers exceed 16 bits and a
 grid's second axis. Kernels often read the second width by other code than the first."""
 ALIGNMENT = 128
 """Number of elements that divides one of the wide rows, since kernels often read such rows by other code. 128

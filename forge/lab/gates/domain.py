@@ -107,8 +107,8 @@ def _with_other_values(kernel: LoadedKernel, answered: Sequence[Question]) -> Fa
 def _questions(kernel: LoadedKernel, domain: KernelDomain, most_placed: int) -> Iterator[Question]:
     """Yield the questions: some layouts and addresses first; then shapes, each in random order.
 
-    Shapes just outside, where limits are mostly missed, alternate with random ones, which no author knows, and with
-    shapes that lie outside in several axes.
+    Shapes just outside alternate with random ones, and with shapes that lie outside in several axes. Kernels mostly
+    miss limits just outside; no author knows the random shapes.
     """
     placed = list(_placed_outside(kernel, domain))
     kernel.rng.shuffle(placed)

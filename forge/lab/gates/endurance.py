@@ -36,8 +36,9 @@ FIRST_CALLS, FEWEST_CALLS = 64, 2
 """Number of calls in each of the first releases, at most and at least: few, since the time of a call isn't known yet.
 The first of them has the fewest."""
 FIRST_RELEASES = 8
-"""Number of first releases. The fastest release so far tells how long a call takes, as the fixed cost of a longer one
-counts less. Waiting for a processor doesn't count, so a busy machine allows as many calls."""
+"""Number of first releases. The release with the least time per call tells how long a call takes: a longer one
+spreads its fixed cost over more calls. Waiting for a processor doesn't count, so a busy machine allows as many
+calls."""
 FIRST_S = 0.5
 """Time of the calls of one first release in seconds, at most, unless it has the fewest calls. All first releases
 together then take `MOST_S`."""
@@ -55,8 +56,9 @@ holds and what the host reads back."""
 NEW_QUESTIONS = FIRST_RELEASES + 16
 """Number of releases with new contents before others come again: all of a series of 65,537 quick calls."""
 NEW_SHARE = 0.25
-"""Chance that a release has new contents, after `NEW_QUESTIONS` of them or `MOST_JUDGING_S`. Chosen; a kernel that
-keeps answers by content, and is wrong otherwise from some call on, is then found four releases later on average."""
+"""Chance that a release has new contents, after `NEW_QUESTIONS` of them or `MOST_JUDGING_S`. Chosen; a kernel may
+keep answers by content, and be wrong for new contents from some call on. It is then found four releases later on
+average."""
 GROUP_ELEMENTS = 2**14
 """Number of elements that are judged at once, at most, if an answer has fewer: one block of the judge's."""
 REPEATABLE = 4

@@ -4,7 +4,7 @@ By contract an input may begin at any element of its storage, so at any address 
 of different powers of two tell a kernel that needs 16 or 32 bytes from one that checks for less. Then each input
 alone has the layout: a kernel may check the address or the strides of one operand only. Some inputs lie further from
 the others than 32 bits count. At last two inputs of one form are one tensor, as in a call that adds a tensor to
-itself, then two equal ones, and then halves of one tensor.
+itself. Then they are two equal tensors, and then halves of one tensor.
 """
 
 from __future__ import annotations

@@ -28,8 +28,8 @@ LARGE: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
 """Ranges of the rows and of the width of large operands, which have 2^15 to 2^16 elements. Kernels start threads, or
 take a grid of two axes, from about 2^15 elements on; tiles have up to 128 rows, and launches up to 512 threads."""
 LARGE_FREE = ((128, 200), (128, 256), (33, 79))
-"""Ranges of the rows, of one other axis, and of the width where that axis is long as well, as in a product of
-matrices."""
+"""Ranges of the rows, of one other axis and of the width, for shapes where that axis is long too. Such shapes occur
+in products of matrices."""
 MOST_FREE = 5
 """Size of any other axis, at most. Chosen; longer ones cost time for each kind of values."""
 MOST_ELEMENTS = 2**15 - 1

@@ -27,8 +27,8 @@ AGAIN_SHARE = 0.25
 """Share of the shapes that are asked twice, of those with one telling size and of those with many wide rows. Chosen;
 they are most of all shapes, and a cache by shape shows at any of them."""
 SWAP_ELEMENTS, SWAP_SHARE = 2**17, 0.5
-"""Number of elements in an operand from which on a shape's second question may only swap two elements, and the share
-of those. A kernel may cache costly work by shape, by address or by a few elements."""
+"""Operand size in elements from which on a second question about a shape may only swap two elements, and the chance
+that it does. A kernel may cache costly work by shape, by address or by a few elements."""
 THRESHOLD = "1 x the bound at every shape"
 
 

@@ -33,8 +33,8 @@ def examine(kernel: LoadedKernel) -> Finding:
 
     Long rows and many rows are asked as well, since kernels often go another way there.
 
-    At width one weights are finite. There the other factor of a norm is zero but for rounding, and infinity times
-    such a number is NaN or infinite, as rounding decides.
+    At width one weights are finite. There the other factor of a norm is zero except for rounding. Infinity times such
+    a number is NaN or infinite, depending on how it was rounded.
     """
     errors: list[WorkloadErrors] = []
     for shape, kind in itertools.product(_shapes(kernel), kinds_of(kernel)):

@@ -43,8 +43,8 @@ often reads one long row by code of its own."""
 BEYOND_SIXTEEN_BITS = (65_537, 70_000)
 """Range of the width of one more long row, in elements. A 16-bit counter overflows within it."""
 MOST_TOLD_ELEMENTS = 2**15
-"""Number of elements in an operand where one size is telling, at most, unless two of each other axis have more.
-Chosen; there are some hundred such shapes."""
+"""Number of elements in an operand of a shape with one telling size, at most. It is more only if the operand has more
+with a size of two along each other axis. Chosen; there are some hundred such shapes."""
 
 
 def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:

@@ -52,7 +52,8 @@ REPEATS = 2
 """Number of further calls with the same operands, to see whether the reference is deterministic. Chosen; each costs a
 call."""
 MOST_ERROR = 0.25
-"""Error relative to a result's root mean square, at most; beyond it an answer of zeros would be accepted."""
+"""Largest error of a result beside the same one in fp64, relative to its root mean square. With more, an answer of
+zeros would be accepted."""
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from forge.lab.reference.literals import count_places, parse_literal
 
 Place = tuple[str, str, str | None]
-"""Name of an argument or of a tensor in one, the name of the argument that it lies in or "", and its literal."""
+"""An argument, or a tensor in one: its name, the name of the argument that it lies in (or ""), and its literal."""
 
 
 def require_places(arguments: Sequence[Place]) -> None:

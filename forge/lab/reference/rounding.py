@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 ONE_ROUNDING = 2.0**-24
 """Relative size of one rounding of an fp32 operand, up or down."""
 ROUNDINGS_BEFORE = 3
-"""Number of roundings that a kernel may make before a step that magnifies them, as exp2 of a product with a rounded
-constant does."""
+"""Number of roundings that a kernel may make before a step that magnifies them. Such a step is exp2 of a product with
+a rounded constant."""
 MOST_MAGNIFIED_ERROR = 2.0**-15
 """Error relative to the root mean square that is allowed, at most; with more, half precision would be accepted."""
 ROUNDED_DRAWS = 4
@@ -37,8 +37,8 @@ OTHERS_SHARE, OTHERS_SHARE_OF_16_BITS = 0.01, 0.1
 """Share of the integers of a result that may be those of nearby operands, at most. Chosen: of bf16 numbers that are
 drawn at random, one pair in a hundred ties for each value that they are compared with."""
 ROUNDING_PART, SMOOTH_RATIO = 2.0**-4, 2.0**-2
-"""Part of a rounding, and the largest ratio of its change to a full rounding's change in an element that follows its
-operands. An element that jumps, as after a comparison with a number, isn't magnified."""
+"""Part of one rounding by which operands are moved. An element follows its operands if this changes it by at most the
+ratio times a full rounding's change. An element that jumps, as after a comparison with a number, isn't magnified."""
 Tensors = tuple["torch.Tensor", ...]
 
 

@@ -35,7 +35,7 @@ def sound_seeds(contract: Contract) -> range:
 
 
 def is_sound(answers: Answers, case: Tensors, shape: Shape, kind: InputKind, policy: Policy) -> bool:
-    """Return whether the reference is finite there, and errs little more than on values like its own.
+    """Return whether the reference is finite on this case, and errs little more than on values like its own.
 
     A variance of values near each other has a larger error of its own, which no bound measured elsewhere allows for.
     """
@@ -71,7 +71,7 @@ def _follows_rounding(exacts: Tensors, answers: Answers, case: Tensors, shape: S
 
 
 def _agrees(got: Tensors, exact: Tensors, answers: Answers, case: Tensors, shape: Shape, policy: Policy) -> bool:
-    """Return whether the reference's integers are those that it gives in fp64, but for ties."""
+    """Return whether the reference's integers are those that it gives in fp64, except for ties."""
     whole = [place for place, one in enumerate(answers.contract.results) if one.element is not None]
     if all(equal(got[place], exact[place]) for place in whole):
         return True

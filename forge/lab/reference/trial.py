@@ -2,10 +2,10 @@
 
 An exponential of large operands magnifies the rounding of its inputs, more than the reference's own computation
 shows. There the bound allows the error of operands one rounding off, if it still refuses known wrong answers. A
-reference that sums in fp64 or in a tree shows less than one running sum errs, which is allowed likewise. A bound
-is narrowed only if necessary: a task whose wrong answers are already refused keeps its bound. In 16 bits it is never
-widened: there the result's own rounding is larger. It is narrowed where neither the reference nor operands one
-rounding off show the errors of sums with cancellation, which honest kernels may make.
+reference that sums in fp64 or in a tree shows less than one running sum errs, which is allowed likewise. A bound is
+narrowed only if necessary: a task whose wrong answers are already refused keeps its bound. In 16 bits it is never
+widened: there the result's own rounding is larger. Honest kernels may err in sums with cancellation. So a bound is
+narrowed only where neither the reference nor operands one rounding off show such errors.
 """
 
 from __future__ import annotations

@@ -85,8 +85,8 @@ def place_to_mend(
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one.
 
     `wrong_output` is the output whose values were wrong; None if none was compared. `wrong_from` is the index from
-    which on they were, if there is one. `keeps_at` is the first line that was found to keep a value between calls,
-    `changes_at` the first that may change what the process shares, such as a setting of torch.
+    which on they were, if there is one. `keeps_at` is the first line that was found to keep a value between calls.
+    `changes_at` is the first line that may change what the process shares, such as a setting of torch.
     """
     text = kernel.decode(errors="replace")
     try:

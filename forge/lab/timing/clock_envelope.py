@@ -12,8 +12,8 @@ from forge.lab.finding import Failed
 
 ENVELOPE = 0.03
 """Relative difference that is allowed between the host's slope and the device's events. Twice the spread of the
-host's slope is allowed if that is more. A launcher could misstate a time by that much unseen, which is under a third
-of the 10 % that a promotion usually asks."""
+host's slope is allowed if that is more. A launcher could misstate a time by that much without being found. That is
+under a third of the 10 % that a promotion usually asks."""
 BETWEEN_REPLAYS_NS = 5_000
 """Nanoseconds allowed on top of `ENVELOPE` for a graph's own start, which lies between two replays but not between
 the events. It takes 1 to 5 us on an H200, which is more than the envelope if a window takes less than 0.1 ms."""

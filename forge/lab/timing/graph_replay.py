@@ -42,13 +42,13 @@ WARM_UP_WINDOWS = 4
 """Number of windows of each side before the first round. Chosen; each costs a window of every side in every process
 pair."""
 JUDGED_SHARE = 0.5
-"""Share of the candidate's timed windows that are judged, by one set each. The host chooses both at random. Device
-code can't know which ones, so it can't be correct only there. One set in each of many windows finds more than many
-sets in a few windows. In 24 rounds of five pairs 65 sets are judged. A candidate that skips one call in twenty,
-however spread, is missed with a chance of 0.95^65, 4 %. The confirmation judges as many again."""
+"""Share of the candidate's timed windows that are judged, each by one of its input sets. The host chooses windows and
+sets at random. Device code can't know which ones, so it can't be correct only there. One set in each of many windows
+finds more than many sets in a few windows. In 24 rounds of five pairs 65 sets are judged. A candidate that skips one
+call in twenty, however spread, is missed with a chance of 0.95^65, 4 %. The confirmation judges as many again."""
 HARD_WINDOWS = 6
-"""Number of judged windows per pair with the values that gates ask. Five pairs and a confirmation judge sixty. A
-wrong answer for one kind in ten is missed with a chance of 0.9^60, 0.2 %."""
+"""Number of judged windows per process pair with hard values, which the gates ask. Five pairs and a confirmation
+judge sixty. A wrong answer for one kind in ten is missed with a chance of 0.9^60, 0.2 %."""
 RESIDENT_CALLS = 64
 """Number of calls of a side in a resident round, at least, unless that takes too many windows. Chosen; a window is as
 short as the cache is small, and each adds the resolution of its two events."""
@@ -56,7 +56,8 @@ MOST_RESIDENT_WINDOWS = 8
 """Number of resident windows of a side in one round, at most. Chosen; writing a window's operands takes longer than
 its calls."""
 HARD_DRAWN = 16
-"""Number of different sets of such values. Chosen; drawing one takes long, and a window has up to 512 sets."""
+"""Number of different input sets with hard values. Chosen; drawing one takes long, and a window has up to 512
+sets."""
 _SLOPE_WINDOWS = 3
 """Number of windows for each of the two numbers of replays. Chosen; each costs at least `_SLOPE_NS` for the longer
 one."""

@@ -10,7 +10,7 @@ from forge.lab.gates import scales, specials
 ALONE_SHARE = 0.5
 """Share of single draws that have NaN, infinities or masks. Chosen; a single draw of any kind seldom has them."""
 FINITE_KINDS = frozenset({"subnormal"})
-"""Kinds of the gate `specials` whose values are usual ones but for their size."""
+"""Kinds of the gate `specials` whose values are usual ones except for their size."""
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ RELEASES = 5
 is the least disturbed."""
 LEAST_SHARE = 0.7
 """Share of the harness's own time that a candidate's calls take at least. Chosen; an honest kernel takes more than
-all of it, and other work on the machine lengthens its times more than the shortest of several."""
+the whole of it. Other work on the machine lengthens the candidate's times more than the shortest of several."""
 
 
 def harness_alone_ns(kernel: LoadedKernel, cases: Sequence[Case]) -> int:

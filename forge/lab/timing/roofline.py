@@ -3,8 +3,8 @@
 A time below it means that the evaluator or the candidate is wrong. So every rate is the best one that was measured by
 any method (Williams, Waterman, Patterson: Roofline, CACM 52(4), 2009, with measured ceilings).
 
-For a CPU the bandwidth is the number of threads times the best rate of one thread that copies a buffer within its own
-cache. No honest kernel that touches these bytes is faster, however they are cached.
+For a CPU the bandwidth is the number of threads times a rate. The rate is the best one at which a thread copied a
+buffer within its own cache. No honest kernel that touches these bytes is faster, however they are cached.
 """
 
 import time

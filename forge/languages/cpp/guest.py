@@ -18,8 +18,8 @@ FAST_MATHS = ("-Ofast", "-ffast-math")
 subnormal numbers as zeros in the thread that loads it."""
 
 NO_EXECUTABLE_STACK = ("-Wl,-z,noexecstack",) if sys.platform == "linux" else ()
-"""Linux's flag of the linker against an executable stack, which an object that is loaded could give to the main
-thread for good."""
+"""Linker's flag on Linux against an executable stack. Otherwise a loaded object could make the main thread's stack
+executable for good."""
 
 OWN_NAMES, OWN_STATICS = (("-Wl,-Bsymbolic",), ("-fno-gnu-unique",)) if sys.platform == "linux" else ((), ())
 """Linux's flags of linker and compiler that bind an object to its own functions and variables. Otherwise those of an

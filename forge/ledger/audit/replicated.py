@@ -26,7 +26,7 @@ UNDECIDED = frozenset(
 )
 """Reasons that say nothing about the kernel."""
 _ABOUT_FIGURES = ("BELOW_FLOOR", "NOT_REPLICATED", "TOO_SLOW")
-"""Reasons that only figures can give."""
+"""Reason codes that rest on figures: a replication that ended with one of them must record figures."""
 
 
 def replication_differences(

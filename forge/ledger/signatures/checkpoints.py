@@ -158,7 +158,10 @@ def _append(
 
 
 def require_extension(tree: StoredTree, last: SignedHead | None) -> None:
-    """Compare the tree with what was signed last, by a consistency proof."""
+    """Raise CheckpointRefused unless the tree begins with the events that were signed last.
+
+    `last` is None if nothing was signed yet. A consistency proof shows the rest.
+    """
     if last is None:
         return
     _require_reaches(tree.size, last)

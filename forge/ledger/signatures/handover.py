@@ -112,7 +112,7 @@ def unsealed(untrusted: bytes, passphrase: str) -> tuple[SigningKey, str]:
         ) from error
     key = SigningKey(named.name, seed)
     if key.public != named.public:
-        raise UsageError(f"the file holds another private key than that to {named}: export it again")
+        raise UsageError(f"the file holds another private key than the one to {named}: export that one again")
     return key, note
 
 

@@ -100,8 +100,9 @@ class Keyring:
         if not path.is_file():
             raise UsageError(
                 f"the private key to {verifier_key(self.name, public)} isn't in {str(self.folder)!r}. Get it from "
-                "its holder (forge ledger key export, then import), or let a new key sign from here on (forge ledger "
-                "checkpoint --new-key). No key vouches for that one",
+                "its holder (forge ledger key export there, import here), or let a new key sign from here on (forge "
+                "ledger checkpoint --new-key). The missing key doesn't sign the new one, so readers must choose to "
+                "trust it",
                 hint="forge ledger key import --help",
             )
         with storage_errors(path):

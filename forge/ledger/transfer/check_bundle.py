@@ -99,8 +99,8 @@ def check(
 ) -> CheckedBundle:
     """Read all of a bundle and write nothing; `before` is the verifier key that was accepted the last time.
 
-    Raises BundleRefused if it is damaged or contradicts itself, LedgerForked if it contradicts the rows that are
-    here, UsageError if it holds nothing to import.
+    Raises BundleRefused if it is damaged or contradicts itself, and UsageError if it holds nothing to import. Raises
+    LedgerForked if it contradicts the rows that are here.
     """
     with ledger.snapshot() as connection:
         here = _KnownRows(ledger, connection, bundle.header.ledger_id)

@@ -1,4 +1,4 @@
-"""Runs as a user's coding agent's first processes: leaves the host but for its network, and starts the command.
+"""Runs as a user's coding agent's first processes: leaves the host except its network, and starts the command.
 
 Distrusts the command. It sees the paths of its plan and nothing else of the disk, and has no rights on the host.
 Every process that it starts ends with it: PID 1 of its namespace waits for it, and the kernel ends the rest.

@@ -1,6 +1,6 @@
 """Builds the file tree that the guest sees: a skeleton in memory, the host's trees bound read-only, its scratch.
 
-Distrusts the host's tree. A path that isn't bound doesn't exist here, and a hidden path in a bound tree (`masked`) is
+Distrusts the host's tree. A path that isn't bound doesn't exist here. A hidden path in a bound tree (`masked`) is
 covered by an empty directory or file. The root is changed before trees are mounted, so that no symlink inside a bound
 tree can lead a mount back to the host.
 """

@@ -34,7 +34,7 @@ class Become(BaseException):
 
 
 def serve(control: socket.socket, modules: list[str]) -> None:
-    """Import the modules, then fork a guest or another such process for each message.
+    """Import the modules, then fork a guest or another zygote for each message.
 
     Return when the host is gone; raise Become in a guest.
     """

@@ -77,7 +77,7 @@ async def sign_in(request: Request, fields: Fields, _: dict[str, bytes]) -> Resp
 
 
 async def sign_out(_: Request, __: Fields, ___: dict[str, bytes]) -> Response:
-    """Forget the token."""
+    """Delete the cookie that holds the caller's token, and lead to the first page."""
     response = RedirectResponse("/", SEE_OTHER)
     response.delete_cookie(COOKIE, path="/")
     return response

@@ -60,7 +60,7 @@ def shown(value: object) -> object:
 
 
 def whole(text: str) -> Markup:
-    """Return a whole text, escaped and without hiding characters."""
+    """Return the full text, escaped; characters that hide others are made visible."""
     return Markup.escape(visible(text))
 
 
