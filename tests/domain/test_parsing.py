@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from forge.domain.shape_slug import shape_slug
 from forge.domain.target import gpu_slug
-from forge.domain.tensors import DTYPES, parse_dtype, parse_shape
+from forge.domain.tensors import DTYPE_ALIASES, DTYPES, parse_dtype, parse_shape
 from forge.errors import UsageError
 from forge.platforms import PROCESSORS, find_target
 
@@ -53,10 +53,10 @@ def test_a_shapes_slug_names_each_axis_once_whatever_the_order(shape: dict[str, 
     assert len(slug.split("_")) == len(shape)
 
 
-@given(st.text(max_size=10) | st.sampled_from(DTYPES))
+@given(st.text(max_size=10) | st.sampled_from([*DTYPES, *DTYPE_ALIASES]))
 def test_only_an_exact_name_is_an_element_type(text: str) -> None:
-    if text in DTYPES:
-        assert parse_dtype(text) == text
+    if text in DTYPES or text in DTYPE_ALIASES:
+        assert parse_dtype(text) == DTYPE_ALIASES.get(text, text)
     else:
         with pytest.raises(UsageError, match="expected one of bf16, fp16, fp32"):
             parse_dtype(text)

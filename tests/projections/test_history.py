@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from forge.domain.digest import sha256
+from forge.domain.digest import digest_of, sha256
 from forge.domain.evidence import GateResult
 from forge.domain.verdict import Reason
 from forge.events.candidate import CandidateRejected
@@ -109,6 +109,13 @@ def test_the_cursor_names_the_head_and_the_versions(eventful):
     assert rows == [
         (LEDGER_ID, head.seq, head.event_hash, SCHEMA_VERSION, PROJECTOR_VERSION),
     ]
+
+
+def test_a_file_with_other_tables_or_views_has_another_version(eventful):
+    made = asked(eventful, "SELECT name, type, tbl_name, sql FROM sqlite_schema ORDER BY name, type")
+    assert (SCHEMA_VERSION, digest_of([list(one) for one in made])[:16]) == (11, "5693b5ef5ba3d3bb"), (
+        "changed? raise SCHEMA_VERSION, so that files of an older Forge are built anew"
+    )
 
 
 def test_two_builds_have_equal_content_and_form_a_sound_database(eventful):
