@@ -173,7 +173,8 @@ def bench(
     chosen_device(device)
     if quick and (again or attempts > 1):
         raise UsageError(
-            "--quick is an estimate: expected neither --attempts nor --replicate with it", hint="forge bench --help"
+            "--quick is an estimate, so expected neither --attempts nor --replicate with it",
+            hint="forge bench --help",
         )
     if again and attempts > 1:
         raise UsageError(
