@@ -23,6 +23,7 @@ from forge.sandbox.allowance import Allowance
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import ArtifactFile
 from forge.sandbox.session import GuestFunction
+from forge.sandbox.stage import INTERPRETS
 
 Progress = Callable[[str], None]
 THREADS_BESIDE_GPU = 8
@@ -153,4 +154,4 @@ class Job:
     @property
     def environment(self) -> dict[str, str]:
         """Environment variables that the language needs in the guest."""
-        return {"TRITON_INTERPRET": "1"} if self.interpreted else {}
+        return {INTERPRETS: "1"} if self.interpreted else {}

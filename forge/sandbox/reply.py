@@ -112,14 +112,22 @@ RAISES = frozenset({wire.RAISED, wire.OUT_OF_MEMORY, wire.NO_CONFIGURATION})
 """Statuses of a call that ended with an exception which callers catch."""
 
 
-def parse_reply(untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None) -> Returned | Refused:
-    """Read one reply; a malformed reply, or a reply to another call, is tampering."""
+def parse_reply(
+    untrusted: bytes, *, call_id: int, elapsed_ns: int, calls: int | None, interpreted: bool = False
+) -> Returned | Refused:
+    """Read one reply; a malformed reply, or a reply to another call, is tampering.
+
+    Only an `interpreted` call can lack a GPU. Elsewhere a candidate could end each verification that goes against it
+    without a verdict, and be asked again until the questions suit it.
+    """
     try:
         record = wire.unpack_record(untrusted)
     except ValueError as error:
         return Refused(Reason(code="TAMPERING", message=f"the reply channel was written to: {error}"))
     if record.call_id != call_id:
         return Refused(Reason(code="TAMPERING", message="a reply answers a call that wasn't made"))
+    if record.status == wire.NEEDS_GPU and not interpreted:
+        return Refused(Reason(code="TAMPERING", message="a reply says what only Triton's interpreter lacks"))
     if record.status in (wire.WRONG_FORM, wire.WRONG_ELEMENT_TYPE):
         return Refused(_wrong_form(record))
     if record.status != wire.DONE:

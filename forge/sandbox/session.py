@@ -320,7 +320,8 @@ class Session:
         late_ns = self._guest.late_work.taken_ns() if self._stage.stands_still else 0
         if calls is not None:  # a look at the surroundings follows a chain, and is no part of it
             self.undelayed_ns = self._guest.undelayed_ns(elapsed_ns - host_waited_ns)
-        answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=elapsed_ns + max(0, late_ns), calls=calls)
+        took_ns, interpreted = elapsed_ns + max(0, late_ns), self._stage.interpreted
+        answer = parse_reply(untrusted, call_id=call_id, elapsed_ns=took_ns, calls=calls, interpreted=interpreted)
         # the log is rendered only for a refusal: a guest could make that slow, and use the time after its reply
         return replace(answer, log=self._guest.log()) if isinstance(answer, Refused) else answer
 

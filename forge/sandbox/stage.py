@@ -23,6 +23,8 @@ from forge.sandbox.limits import Limits
 from forge.sandbox.zygote import Preparation, Zygote, prepared
 
 STAGE = "/stage"
+INTERPRETS = "TRITON_INTERPRET"
+"""Environment variable that puts Triton's interpreter in the place of its compiler."""
 HARNESS_MODULES = ("decimal", "numpy.random", "resource", "tracemalloc")
 """Modules that torch doesn't import and that the guest's harness imports at its start, in 9 ms. A process that guests
 are forked from imports them once."""
@@ -129,6 +131,11 @@ class Stage:
     def device(self) -> str:
         """Torch's name of the device on which the operands of a call lie."""
         return self._program.device
+
+    @property
+    def interpreted(self) -> bool:
+        """Whether Triton's interpreter makes the calls, so that nothing that guests say can be promoted."""
+        return self._program.environment.get(INTERPRETS) == "1"
 
     @property
     def walled(self) -> bool:

@@ -1,4 +1,4 @@
-"""The ledger beside a registry, where somebody put another database in its place."""
+"""The ledger beside a registry, where another program put a database of its own in its place."""
 
 import sqlite3
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""A brief changes only where somebody meant it to and read it."""
+"""A brief changes only after a person has read the new one."""
 
 import pytest
 

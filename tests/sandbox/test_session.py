@@ -1,7 +1,7 @@
 """A conversation with guests that keep to no protocol; each is a real process behind the walls."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 import pytest
@@ -12,7 +12,7 @@ from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
 from forge.sandbox.reply import Refused, Returned
 from forge.sandbox.session import GuestFunction, Session
-from forge.sandbox.stage import Program, Stage
+from forge.sandbox.stage import INTERPRETS, Program, Stage
 from tests.candidates import isolation
 
 pytestmark = pytest.mark.usefixtures("walls")
@@ -31,9 +31,12 @@ FUNCTIONS = (GuestFunction("kernel.py", "f"),)
 
 
 @contextmanager
-def conversation(program: str, *, limit_s: float = 120.0, starts: bool = True) -> Iterator[Session]:
+def conversation(
+    program: str, *, limit_s: float = 120.0, starts: bool = True, environment: Mapping[str, str] | None = None
+) -> Iterator[Session]:
     """A guest that runs `program` in the place of the harness's loop, after its start; it needs no torch."""
-    stage = Stage(Program(language=find_language("torch"), files={"kernel.py": b""}), isolation())
+    files = {"kernel.py": b""}
+    stage = Stage(Program(language=find_language("torch"), files=files, environment=environment or {}), isolation())
     (stage._directory / "serve.py").write_text(PROTOCOL + START * starts + program)
     arena = Arena(1 << 16)
     try:
@@ -80,6 +83,14 @@ def test_a_layout_that_lacks_memory_is_no_exception_of_a_call() -> None:
         assert code(answer) == "OUT_OF_MEMORY"
         assert isinstance(answer, Refused)
         assert not answer.raised, "a domain allows a call outside it to raise; nothing was called here"
+
+
+@pytest.mark.parametrize(("environment", "expected"), [({}, "TAMPERING"), ({INTERPRETS: "1"}, "INFRASTRUCTURE")])
+def test_only_an_interpreted_call_can_lack_a_gpu(environment: dict[str, str], expected: str) -> None:
+    program = SERVE + "go = channel.read_command(); os.write(4, record(go.call_id, wire.NEEDS_GPU)); time.sleep(600)"
+    with conversation(program, environment=environment) as session:
+        assert isinstance(load(session), Returned)
+        assert code(session.release(0, 0, 1, ())) == expected
 
 
 def test_bytes_before_they_are_asked_for_are_tampering() -> None:

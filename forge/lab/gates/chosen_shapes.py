@@ -61,8 +61,8 @@ WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
 second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
 MANY_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 70_000), 5, 16
-"""Range of a number of rows, and two widths that are asked with so many rows. Such row numbers exceed 16 bits and a
-grid's second axis. Kernels often read the second width by other code than the first."""
+"""Range of a number of rows, and two widths that are asked with that number. A row's number then exceeds 16 bits and
+a grid's second axis. Kernels often read the second width by other code than the first."""
 ALIGNMENT = 128
 """Number of elements that divides one of the wide rows, since kernels often read such rows by other code. 128
 elements of one byte fill a GPU's cache line."""
