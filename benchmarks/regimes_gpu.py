@@ -1,6 +1,6 @@
 """Counts how often a kernel is called faster than itself, in the cold and in the resident regime, on a GPU.
 
-Usage: python benchmarks/regimes_gpu.py regimes.json [--trials 300] [--seconds 500]
+Usage: python benchmarks/regimes_gpu.py regimes.json [--kernel ID] [--trials 300] [--seconds 500]
 
 The document is written anew after each trial, so an interrupted run keeps what it has. Each trial is a whole
 measurement by `forge.lab.timing.graph_replay` with the default policy's process pairs and rounds. A kernel's launch
@@ -40,7 +40,7 @@ Trial = dict[str, Any]  # Any: a JSON document
 CLAIM = 1.10
 """Ratio from which a lower end is a claim: the default threshold of a promotion."""
 KERNEL = "triton_rmsnorm_h200_bf16_b16_h4096_v1"
-"""Kernel of the shipped registry whose operands fit into half of an H200's cache."""
+"""Identifier of a kernel in the shipped registry whose operands fit into half of an H200's cache."""
 
 
 def compared(samples: ReplaySamples | ResidentSamples) -> Trial:
@@ -58,16 +58,16 @@ def compared(samples: ReplaySamples | ResidentSamples) -> Trial:
     }
 
 
-def job_and_plan(home: Path) -> tuple[Job, Captured, Ceilings]:
-    """Return the kernel's job and plan here; what is recorded on the way goes into a copy of the workspace."""
+def job_and_plan(home: Path, kernel: str) -> tuple[Job, Captured, Ceilings]:
+    """Return a kernel's job and plan here; what is recorded on the way goes into a copy of the workspace."""
     executor = executor_here()
     policy = Policy(baselines=("eager",))
     with Workspace.open(home) as workspace:
-        promoted = find_promotion(workspace, KERNEL).event
+        promoted = find_promotion(workspace, kernel).event
         plan = kept_plan(artifact_of(workspace, promoted.artifact_sha256))
         evidence = replication_case(workspace, promoted, executor.site(policy)).evidence
     if plan is None:
-        raise SystemExit(f"{KERNEL} has no launch plan: expected a kernel of a GPU")
+        raise SystemExit(f"{kernel} has no launch plan: expected a kernel of a GPU")
     return job_of(dataclasses.replace(evidence, policy=policy)), plan, executor.calibrate()
 
 
@@ -91,12 +91,13 @@ def main() -> int:
     """Measure the kernel against itself, and write each trial and the counts as JSON."""
     parser = argparse.ArgumentParser()
     parser.add_argument("out", type=Path)
+    parser.add_argument("--kernel", default=KERNEL, help="a kernel of the shipped registry that was promoted here")
     parser.add_argument("--trials", type=int, default=300)
     parser.add_argument("--seconds", type=float, default=1e9, help="no trial begins after these")
     options = parser.parse_args()
     deadline = time.monotonic() + options.seconds
     with tempfile.TemporaryDirectory() as folder:
-        job, plan, ceilings = job_and_plan(copied(Path.cwd(), Path(folder)))
+        job, plan, ceilings = job_and_plan(copied(Path.cwd(), Path(folder)), options.kernel)
     found: list[Trial] = []
     while len(found) < options.trials and time.monotonic() < deadline:
         found.append(one_trial(job, plan, ceilings))
@@ -104,7 +105,7 @@ def main() -> int:
             regime: sum(bool(one and one["claimed"]) for trial in found for one in (trial.get(regime),))
             for regime in ("cold", "resident")
         }
-        told = {"kernel": KERNEL, "threshold": CLAIM, "claims": claims, "trials": found}
+        told = {"kernel": options.kernel, "threshold": CLAIM, "claims": claims, "trials": found}
         print(f"{len(found)} of {options.trials}: claims {claims}", file=sys.stderr, flush=True)
         options.out.write_text(json.dumps(told, indent=1))
     return 0
