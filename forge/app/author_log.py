@@ -1,7 +1,6 @@
 """Finds what a candidate, its compiler or its tests said when it was refused, and the whole report."""
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -76,7 +75,7 @@ def _place(
         return None
     if run.submitted is None or run.task is None or KERNEL not in files:
         return None
-    from forge.lab.sources.mending import CHANGES, KEEPS, place_to_mend
+    from forge.lab.sources.mending import place_to_mend
 
     task, entry = run.task.event["task"], run.submitted.event["files"]["entry_point"]
     named = {"entry": entry or task["op"], "language": task["language"], "code": code}
@@ -89,15 +88,9 @@ def _place(
         untrusted_error=untrusted_error,
         wrong_output=output if isinstance(output, str) else None,
         wrong_from=begins if isinstance(begins, int) else None,
-        keeps_at=_first_line(findings, KEEPS),
-        changes_at=_first_line(findings, CHANGES),
+        findings=[(one["kind"], one["file"], one["line"]) for one in findings],
     )
     return None if place is None else place.document()
-
-
-def _first_line(findings: Sequence[Document], kinds: AbstractSet[str]) -> int | None:
-    lines = [one["line"] for one in findings if one["kind"] in kinds and one["file"] == KERNEL]
-    return lines[0] if lines else None
 
 
 def _withheld(type_name: str, event: Document, report: Data) -> bool:

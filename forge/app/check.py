@@ -7,7 +7,6 @@ import ast
 import random
 import tempfile
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +20,6 @@ from forge.domain.digest import canonical
 from forge.domain.evidence import Isolation
 from forge.domain.parsed_source import parse_source
 from forge.domain.policy import Policy
-from forge.domain.source_finding import FindingKind
 from forge.domain.target import Target
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.domain.verdict import Accepted
@@ -34,7 +32,7 @@ from forge.lab.packages import require_lab
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
-from forge.lab.sources.mending import CHANGES, KEEPS, LineToMend, place_to_mend
+from forge.lab.sources.mending import LineToMend, place_to_mend
 from forge.languages import Language, find_language
 from forge.operations import find_operation
 from forge.operations.operation import Operation
@@ -128,8 +126,7 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
             untrusted_error=log.untrusted_error if log else None,
             wrong_output=None if compared is None else compared.output,
             wrong_from=None if compared is None else compared.wrong_from,
-            keeps_at=_first_line(examined, KEEPS),
-            changes_at=_first_line(examined, CHANGES),
+            findings=[(one.kind, one.file, one.line) for one in examined.findings],
         )
     return CheckedFiles(
         operation=question.operation.name,
@@ -144,10 +141,6 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
         log=log,
         mend=mend,
     )
-
-
-def _first_line(examined: Examination, kinds: AbstractSet[FindingKind]) -> int | None:
-    return next((one.line for one in examined.findings if one.kind in kinds and one.file == "kernel.py"), None)
 
 
 def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Comparison:

@@ -366,7 +366,8 @@ def test_a_remembered_answer_is_named_by_the_line_that_keeps_it() -> None:
         "\n\n\n", "\nKEPT = []\n\n\n", 1
     )
     for code, source in (("REPLAYED_OUTPUT", "KEPT.append"), ("INCORRECT_NUMERICAL", "return KEPT[0]")):
-        place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code=code, keeps_at=7)
+        found = [("state", "bench.py", 1), ("state", "kernel.py", 7), ("state", "kernel.py", 8)]
+        place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code=code, findings=found)
         assert place is not None
         assert source in place.source
 

@@ -5,6 +5,7 @@ The host reads the source for it; nothing of the candidate runs. A hint is no fi
 
 import ast
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from forge.domain.parsed_source import parse_source
@@ -17,6 +18,7 @@ ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES
 """Reasons about a tensor's form, which the code in Python decides in every language."""
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
 REMEMBERED = frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"})
+KERNEL = "kernel.py"
 KEEPS: frozenset[FindingKind] = frozenset({"state"})
 CHANGES: frozenset[FindingKind] = frozenset({"patching", "environment", "randomness"})
 """Kinds of findings of a line that keeps a value between calls, and of one that changes what the process shares."""
@@ -65,7 +67,7 @@ class LineToMend:
     def document(self) -> dict[str, object]:
         """Return the place for a JSON document."""
         called_by = None if self.called_by is None else {"line": self.called_by.line, "source": self.called_by.source}
-        place = {"file": "kernel.py", "line": self.line, "source": self.source, "does": self.does}
+        place = {"file": KERNEL, "line": self.line, "source": self.source, "does": self.does}
         before = [{"line": one.line, "source": one.source} for one in self.comes_from]
         return {**place, "called_by": called_by, "comes_from": before}
 
@@ -79,14 +81,13 @@ def place_to_mend(
     untrusted_error: str | None = None,
     wrong_output: str | None = None,
     wrong_from: int | None = None,
-    keeps_at: int | None = None,
-    changes_at: int | None = None,
+    findings: Iterable[tuple[str, str, int]] = (),
 ) -> LineToMend | None:
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one.
 
     `wrong_output` is the output whose values were wrong; None if none was compared. `wrong_from` is the index from
-    which on they were, if there is one. `keeps_at` is the first line that was found to keep a value between calls.
-    `changes_at` is the first line that may change what the process shares, such as a setting of torch.
+    which on they were, if there is one. `findings` are kind, file and line of what was found
+    when the sources were read.
     """
     text = kernel.decode(errors="replace")
     try:
@@ -96,8 +97,11 @@ def place_to_mend(
     function = _entry(module, entry)
     if function is None:
         return _place(text, 1, f"begins a file without {entry}")
+    in_kernel = [(kind, line) for kind, file, line in findings if file == KERNEL]
+    keeps_at = next((line for kind, line in in_kernel if kind in KEEPS), None)
     if code in REMEMBERED and keeps_at is not None:
         return _place(text, keeps_at, "keeps a value between calls")
+    changes_at = next((line for kind, line in in_kernel if kind in CHANGES), None)
     if code in ABOUT_MEMORY and changes_at is not None:
         return _place(text, changes_at, "may change what the process shares")
     named = _in_function(text, function, code, untrusted_error) or _with_number(text, wrong_from)
