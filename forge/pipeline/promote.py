@@ -5,7 +5,6 @@ It uses no live result, no file and no clock. The kernel's version is the next n
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from forge.domain.digest import digest_of
 from forge.domain.environment import Environment
@@ -24,13 +23,17 @@ from forge.events import (
     ShapeTimed,
 )
 from forge.pipeline.promotion_rule import (
+    Met,
+    NotMet,
     PromotionTerms,
+    RuleResult,
     against_shape,
     check_confirmation,
     check_resident,
     check_timing,
     clock_is_accepted,
     fastest,
+    rule_result,
     wanted_clock,
 )
 from forge.projections.kernel import speedup_of
@@ -72,14 +75,6 @@ class PromotionEvidence:
         return speedup_of(first.confirmation or first, self.benchmark.event.baseline_used)
 
 
-class RuleResult(NamedTuple):
-    """What a rule saw, and what it demands."""
-
-    observed: str
-    threshold: str
-    met: bool
-
-
 @dataclass(frozen=True)
 class _Rule:
     name: str
@@ -95,12 +90,12 @@ def promote(case: PromotionEvidence, *, earlier_versions: int) -> KernelPromoted
         results.append(
             GateResult(
                 name=rule.name,
-                verdict="passed" if found.met else "failed",
+                verdict="passed" if isinstance(found, Met) else "failed",
                 observed=found.observed,
                 threshold=found.threshold,
             )
         )
-        if not found.met:
+        if isinstance(found, NotMet):
             message = f"{rule.name}: {found.observed}, expected {found.threshold}"
             return PromotionDenied(
                 run_id=case.run_id,
@@ -172,7 +167,7 @@ def _further(case: PromotionEvidence) -> RuleResult:
     )
     named = tuple(one.seq for one in case.further) == benchmark.further_seqs
     observed = "; ".join(f"{shape} {outcome}" for shape, outcome in outcomes.items()) or "none was timed"
-    return RuleResult(
+    return rule_result(
         observed, f"evidence of its own at {'; '.join(wanted)}", same and named and list(outcomes) == wanted
     )
 
@@ -180,14 +175,14 @@ def _further(case: PromotionEvidence) -> RuleResult:
 def _same_bytes(case: PromotionEvidence) -> RuleResult:
     named = {case.submitted.files.sha256, case.submitted.candidate, case.verified.event.candidate}
     named.add(case.benchmark.event.candidate)
-    return RuleResult(f"{len(named)} candidate digests in the evidence", "one", len(named) == 1)
+    return rule_result(f"{len(named)} candidate digests in the evidence", "one", len(named) == 1)
 
 
 def _same_task(case: PromotionEvidence) -> RuleResult:
     named = {case.task.task_id, case.verified.event.task_id, case.benchmark.event.task_id}
     chained = case.benchmark.event.verified_seq == case.verified.seq
     observed = f"{len(named)} tasks, benchmark of event {case.benchmark.event.verified_seq}"
-    return RuleResult(observed, f"one task, benchmark of event {case.verified.seq}", len(named) == 1 and chained)
+    return rule_result(observed, f"one task, benchmark of event {case.verified.seq}", len(named) == 1 and chained)
 
 
 def _same_policy(case: PromotionEvidence) -> RuleResult:
@@ -198,25 +193,25 @@ def _same_policy(case: PromotionEvidence) -> RuleResult:
         case.benchmark.event.policy_sha256,
     }
     observed = ", ".join(sorted(digest[:12] for digest in named))
-    return RuleResult(observed, wanted[:12], named == {wanted})
+    return rule_result(observed, wanted[:12], named == {wanted})
 
 
 def _real(case: PromotionEvidence) -> RuleResult:
     simulated = case.verified.event.simulated
-    return RuleResult("simulated" if simulated else "ran on the target", "ran on the target", not simulated)
+    return rule_result("simulated" if simulated else "ran on the target", "ran on the target", not simulated)
 
 
 def _isolated(case: PromotionEvidence) -> RuleResult:
     levels = (case.verified.event.isolation.level, case.benchmark.event.isolation.level)
     met = all(at_least(level, case.policy.minimum_isolation) for level in levels)
-    return RuleResult(" and ".join(levels), f"at least {case.policy.minimum_isolation}", met)
+    return rule_result(" and ".join(levels), f"at least {case.policy.minimum_isolation}", met)
 
 
 def _gates(case: PromotionEvidence) -> RuleResult:
     gates = case.verified.event.gates
     passed, unasked = (sum(gate.verdict == said for gate in gates) for said in ("passed", "not asked"))
     observed = f"{passed} of {len(gates)} gates passed" + (f", {unasked} not asked" if unasked else "")
-    return RuleResult(
+    return rule_result(
         observed, "all that were asked" if unasked else "all", passed > 0 and passed + unasked == len(gates)
     )
 
@@ -224,28 +219,28 @@ def _gates(case: PromotionEvidence) -> RuleResult:
 def _held_out(case: PromotionEvidence) -> RuleResult:
     alone, is_drawn = "drawn for this candidate alone", case.verified.event.held_out_seed is not None
     threshold = f"{alone}: its author gets feedback" if case.draws_held_out else "any"
-    return RuleResult(alone if is_drawn else "those of the task", threshold, is_drawn or not case.draws_held_out)
+    return rule_result(alone if is_drawn else "those of the task", threshold, is_drawn or not case.draws_held_out)
 
 
 def _authority(case: PromotionEvidence) -> RuleResult:
     methods = {workload.candidate.method for workload in case.benchmark.event.workloads}
     met = clock_is_accepted(methods, case.task, case.policy)
-    return RuleResult(", ".join(sorted(methods)), f"{wanted_clock(case.task, case.policy)} or stronger", met)
+    return rule_result(", ".join(sorted(methods)), f"{wanted_clock(case.task, case.policy)} or stronger", met)
 
 
 def _measured(case: PromotionEvidence) -> RuleResult:
     shapes = [workload.shape for workload in case.benchmark.event.workloads]
-    return RuleResult("; ".join(map(shape_text, shapes)), shape_text(case.task.shape), shapes == [case.task.shape])
+    return rule_result("; ".join(map(shape_text, shapes)), shape_text(case.task.shape), shapes == [case.task.shape])
 
 
 def _stands(case: PromotionEvidence) -> RuleResult:
     invalid = case.benchmark_invalidated
-    return RuleResult("invalidated" if invalid else "stands", "stands", not invalid)
+    return rule_result("invalidated" if invalid else "stands", "stands", not invalid)
 
 
 def _newest(case: PromotionEvidence) -> RuleResult:
     met = case.incumbent in (None, case.measured_beside)
-    return RuleResult(
+    return rule_result(
         f"measured beside {case.measured_beside or 'none'}",
         f"beside {case.incumbent or 'none'}, the incumbent now",
         met,
@@ -263,7 +258,7 @@ def _measurement(name: str) -> Callable[[PromotionEvidence], RuleResult]:
     def apply(case: PromotionEvidence) -> RuleResult:
         checks = check_timing(case.benchmark.event.workloads[0], _terms(case))
         check = next(one for one in checks if one.name == name)
-        return RuleResult(check.observed, check.threshold, check.met)
+        return check.result
 
     return apply
 
@@ -272,26 +267,26 @@ def _confirmed(case: PromotionEvidence) -> RuleResult:
     terms, first = _terms(case), case.benchmark.event.workloads[0]
     threshold = f"lower end at least {terms.minimum_speedup:.2f}x once more, on fresh data"
     if not case.policy.confirmation:
-        return RuleResult("not asked for", threshold, True)
+        return Met("not asked for", threshold)
     if first.confirmation is None:
-        return RuleResult("none", threshold, False)
+        return NotMet("none", threshold)
     found = case.confirmed.interval
-    met = all(check.met for check in check_confirmation(first, terms))
-    return RuleResult(f"{found.ratio:.3f}x, {found.low:.3f} to {found.high:.3f}x", threshold, met)
+    met = all(isinstance(check.result, Met) for check in check_confirmation(first, terms))
+    return rule_result(f"{found.ratio:.3f}x, {found.low:.3f} to {found.high:.3f}x", threshold, met)
 
 
 def _resident(case: PromotionEvidence) -> RuleResult:
     timing, terms = case.benchmark.event.workloads[0], _terms(case)
     threshold = f"lower end at least {terms.minimum_speedup:.2f}x with resident operands"
     if "resident" not in case.policy.regimes:
-        return RuleResult("not asked for", threshold, True)
-    met = all(check.met for check in check_resident(timing, terms))
+        return Met("not asked for", threshold)
+    met = all(isinstance(check.result, Met) for check in check_resident(timing, terms))
     if timing.residency is None or timing.residency.timing is None:
-        return RuleResult((timing.residency and timing.residency.why_not) or "not measured", threshold, met)
+        return rule_result((timing.residency and timing.residency.why_not) or "not measured", threshold, met)
     first = timing.residency.timing
     found = speedup_of(first.confirmation or first, fastest(case.task, first.speedups))
     ends = f"{found.interval.low:.3f} to {found.interval.high:.3f}x"
-    return RuleResult(f"{found.interval.ratio:.3f}x, {ends} over {found.baseline}", threshold, met)
+    return rule_result(f"{found.interval.ratio:.3f}x, {ends} over {found.baseline}", threshold, met)
 
 
 RULES: tuple[_Rule, ...] = (

@@ -20,14 +20,36 @@ Measured = WorkloadTiming | Confirmation | ResidentTiming
 
 
 @dataclass(frozen=True)
+class Met:
+    """The evidence meets a requirement."""
+
+    observed: str
+    threshold: str
+
+
+@dataclass(frozen=True)
+class NotMet:
+    """The evidence doesn't meet a requirement."""
+
+    observed: str
+    threshold: str
+
+
+RuleResult = Met | NotMet
+
+
+def rule_result(observed: str, threshold: str, met: bool) -> RuleResult:
+    """Return what was observed and what is demanded as one that is met, or as one that isn't."""
+    return Met(observed, threshold) if met else NotMet(observed, threshold)
+
+
+@dataclass(frozen=True)
 class RequirementCheck:
     """One comparison of a measurement with its requirement."""
 
     name: str
     code: ReasonCode
-    observed: str
-    threshold: str
-    met: bool
+    result: RuleResult
     against: str
     """Reason text if the measurement doesn't meet the requirement."""
 
@@ -74,7 +96,7 @@ def first_unmet(task: Task, policy: Policy, timing: WorkloadTiming, used: Baseli
         ("with resident operands: ", check_resident(timing, terms)),
     ):
         for check in checks:
-            if not check.met:
+            if isinstance(check.result, NotMet):
                 return replace(check, against=f"{prefix}{check.against}")
     return None
 
@@ -120,7 +142,9 @@ def check_confirmation(timing: WorkloadTiming, terms: PromotionTerms) -> Iterato
         return
     first, second = timing.candidate.method, again.candidate.method
     against = f"timed by {second}, and by {first} before"
-    yield RequirementCheck("timing authority", "CLOCK_DISAGREES", second, first, first == second, against)
+    yield RequirementCheck(
+        "timing authority", "CLOCK_DISAGREES", rule_result(second, first, first == second), against
+    )
     yield from check_timing(again, terms)
 
 
@@ -134,7 +158,8 @@ def check_resident(timing: WorkloadTiming, terms: PromotionTerms) -> Iterator[Re
     residency = timing.residency
     if residency is None or (residency.timing is None and residency.why_not is None):
         against = "this regime wasn't measured, and nothing says why"
-        yield RequirementCheck("resident", "INFRASTRUCTURE", "not measured", "measured if it applies", False, against)
+        unmeasured = NotMet("not measured", "measured if it applies")
+        yield RequirementCheck("resident", "INFRASTRUCTURE", unmeasured, against)
         return
     resident = residency.timing
     if resident is None:
@@ -145,7 +170,8 @@ def check_resident(timing: WorkloadTiming, terms: PromotionTerms) -> Iterator[Re
         return
     if resident.confirmation is None:
         against = "the confirmation didn't measure this regime"
-        yield RequirementCheck("confirmation", "INFRASTRUCTURE", "none", "confirmed as the cold one", False, against)
+        unconfirmed = NotMet("none", "confirmed as the cold one")
+        yield RequirementCheck("confirmation", "INFRASTRUCTURE", unconfirmed, against)
         return
     yield from check_timing(resident.confirmation, own)
 
@@ -171,14 +197,17 @@ def _pairs(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     pairs, least = measured.process_pairs, terms.policy.process_pairs
     observed, threshold = f"{pairs} process pairs", f"at least {least}"
     against = f"{observed}, expected {threshold}: no verdict on so few"
-    return RequirementCheck("process pairs", "NOISE_TOO_HIGH", observed, threshold, pairs >= least, against)
+    return RequirementCheck(
+        "process pairs", "NOISE_TOO_HIGH", rule_result(observed, threshold, pairs >= least), against
+    )
 
 
 def _control(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     control, band = measured.control, control_band(terms.policy, measured.candidate.method)
     observed, threshold = f"{control.low:.3f} to {control.high:.3f}x", f"{1 - band:.2f} to {1 + band:.2f}x"
     against = f"{CONTROL_KIND} against itself reads {observed}, allowed {threshold}: no verdict on this machine now"
-    return RequirementCheck("control", "NOISE_TOO_HIGH", observed, threshold, within_band(control, band), against)
+    result = rule_result(observed, threshold, within_band(control, band))
+    return RequirementCheck("control", "NOISE_TOO_HIGH", result, against)
 
 
 def _floor(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
@@ -188,7 +217,7 @@ def _floor(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
         f"{observed} is less than moving the bytes takes ({terms.floor_ns:.0f} ns): "
         "the evaluator or the candidate is lying"
     )
-    return RequirementCheck("floor", "BELOW_FLOOR", observed, threshold, p90_ns >= least_ns, against)
+    return RequirementCheck("floor", "BELOW_FLOOR", rule_result(observed, threshold, p90_ns >= least_ns), against)
 
 
 def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
@@ -200,12 +229,12 @@ def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
         f"{found.ratio:.2f}x over {speedup.baseline}, 95 % interval {found.low:.2f} to {found.high:.2f}x: "
         f"the lower end must reach {least:.2f}x in every process pair"
     )
-    met = found.low >= least and speedup.pairs_lost == 0
     threshold = f"lower end at least {least:.2f}x, no process pair lost"
+    result = rule_result(observed, threshold, found.low >= least and speedup.pairs_lost == 0)
     if not _is_undecided(found, least, band):
-        return RequirementCheck("speedup", "TOO_SLOW", observed, threshold, met, against)
+        return RequirementCheck("speedup", "TOO_SLOW", result, against)
     against += f", and an interval wider than the control's band of {band:.0%} can't tell"
-    return RequirementCheck("speedup", "NOISE_TOO_HIGH", observed, threshold, met, against)
+    return RequirementCheck("speedup", "NOISE_TOO_HIGH", result, against)
 
 
 def _is_undecided(found: Interval, least: float, band: float) -> bool:

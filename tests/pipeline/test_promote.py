@@ -12,6 +12,7 @@ from forge.domain.policy import Policy, TimingAuthority
 from forge.domain.target import Target
 from forge.events import KernelPromoted, PromotionDenied
 from forge.pipeline.promote import RULES, PromotionEvidence, promote
+from forge.pipeline.promotion_rule import NotMet
 from tests.pipeline.making import POLICY, case, confirmed, in_cache, made, taken, timing
 
 OTHER = sha256(b"another")
@@ -113,7 +114,7 @@ def test_one_rule_that_is_not_met_denies_and_is_named(rule: object) -> None:
     name, code = rule.name, rule.code  # type: ignore[attr-defined]
     for broken in BREAKS[name]:
         found = broken()
-        assert [one.name for one in RULES if not one.apply(found).met] == [name]
+        assert [one.name for one in RULES if isinstance(one.apply(found), NotMet)] == [name]
         denied = promote(found, earlier_versions=0)
         assert isinstance(denied, PromotionDenied)
         assert denied.reason.code == code
