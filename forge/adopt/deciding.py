@@ -13,7 +13,7 @@ from forge.adopt.refusal import WhyNot
 from forge.adopt.tally import CallKind, Tally
 from forge.adopt.transparent import TracedSource, traceable
 from forge.errors import ForgeError, LoadRefused
-from forge.lookup.answer import Kernel
+from forge.lookup.answer import BUILT_LANGUAGES, Kernel
 from forge.lookup.policy import Policy
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ Backend = Literal["plan", "source"]
 STAYS = "the model's own function stays"
 COMPILED = "compiled into a program, whose calls aren't counted"
 BACKENDS: tuple[Backend, ...] = ("plan", "source")
-_BUILT = frozenset({"cpp", "cuda"})
-"""Languages whose promoted source comes with a built library, which fits one kind of machine."""
 
 
 class CallDecision(NamedTuple):
@@ -217,7 +215,7 @@ class Decider:
             return found
 
     def _source(self, kernel: Kernel, result: "Result") -> Function:
-        abi = self._abi_key() if kernel.language in _BUILT else None
+        abi = self._abi_key() if kernel.language in BUILT_LANGUAGES else None
         return self._registry.load(result, trust="promoted", abi_key=abi)
 
     def _abi_key(self) -> str:

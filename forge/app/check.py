@@ -14,7 +14,7 @@ from forge import __version__
 from forge.app.chosen_device import chosen_device
 from forge.app.guessed_kernel import defines, guessed_entry, guessed_language
 from forge.app.references import parse_function, read_source, with_room_of
-from forge.domain.candidate import CppBuild, CudaBuild, Metadata
+from forge.domain.candidate import BUILDS, Metadata
 from forge.domain.device import Device
 from forge.domain.digest import canonical
 from forge.domain.evidence import Isolation
@@ -209,15 +209,11 @@ def _policy(request: CheckRequest) -> Policy:
 
 
 def _job(question: _Comparison, wall: Isolation, *, dtype: DType, policy: Policy) -> Job:
-    language = question.language
-    metadata = Metadata(
-        name="checked",
-        op=question.operation.name,
-        language=language.name,
-        entry_point=question.entry,
-        cpp=CppBuild() if language.name == "cpp" and defines(question.tree, CppBuild().source) else None,
-        cuda=CudaBuild() if language.name == "cuda" and defines(question.tree, CudaBuild().source) else None,
-    )
+    language, op, entry = question.language, question.operation.name, question.entry
+    metadata = Metadata(name="checked", op=op, language=language.name, entry_point=entry)
+    build = BUILDS.get(language.name)
+    if build is not None and defines(question.tree, build().source):
+        metadata = metadata.with_build()
     return Job(
         operation=question.operation,
         language=language,
@@ -228,7 +224,7 @@ def _job(question: _Comparison, wall: Isolation, *, dtype: DType, policy: Policy
         isolation=wall,
         files={"kernel.py": question.kernel, "metadata.json": canonical(metadata)},
         metadata=metadata,
-        entry_point=question.entry,
+        entry_point=entry,
         interpreted=question.target.platform == "cuda" and question.gpu is None and "cpu" in language.stands_in_on,
         device="cpu" if question.gpu is None else "cuda",
         gpu=question.gpu,

@@ -3,7 +3,7 @@
 import ast
 from collections.abc import Sequence
 
-from forge.domain.candidate import CppBuild, CudaBuild
+from forge.domain.candidate import BUILDS
 from forge.domain.task import LanguageName
 from forge.errors import UsageError
 from forge.languages import LANGUAGES
@@ -16,17 +16,15 @@ def guessed_language(tree: ast.Module, kernel: bytes) -> LanguageName:
     """
     if not tree.body:
         return _language_in_text(kernel)
-    if defines(tree, CudaBuild().source):
-        return "cuda"
-    if defines(tree, CppBuild().source):
-        return "cpp"
+    for language, build in BUILDS.items():
+        if defines(tree, build().source):
+            return language
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             given = {word.arg for word in node.keywords}
-            if "cuda_sources" in given:
-                return "cuda"
-            if "cpp_sources" in given:
-                return "cpp"
+            for language in BUILDS:
+                if f"{language}_sources" in given:
+                    return language
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     packages = {name.partition(".")[0] for name in imported}
@@ -63,10 +61,9 @@ def defines(tree: ast.Module, name: str) -> bool:
 
 def _language_in_text(kernel: bytes) -> LanguageName:
     """Return the language that the text of a kernel that doesn't parse shows; PyTorch if none is shown."""
-    if CudaBuild().source.encode() in kernel:
-        return "cuda"
-    if CppBuild().source.encode() in kernel:
-        return "cpp"
+    for language, build in BUILDS.items():
+        if build().source.encode() in kernel:
+            return language
     lines = [line.split() for line in kernel.decode(errors="replace").splitlines()]
     named = {line[1].partition(".")[0] for line in lines if len(line) > 1 and line[0] in ("import", "from")}
     return next((name for name, one in LANGUAGES.items() if one.own_modules & named), "torch")

@@ -84,6 +84,11 @@ class CudaBuild(Value):
     flags: tuple[CudaFlag, ...] = ("-O3", "-std=c++17")
 
 
+BUILDS: dict[LanguageName, type[CppBuild | CudaBuild]] = {"cuda": CudaBuild, "cpp": CppBuild}
+"""Language -> form of its build, in metadata.json under the language's name. A torch extension in CUDA has sources in
+C++ as well, so CUDA stands first."""
+
+
 class Metadata(Value):
     """The content of metadata.json. The published schema is generated from this class."""
 
@@ -136,6 +141,11 @@ class Metadata(Value):
     def build(self) -> CppBuild | CudaBuild | None:
         """How the text in kernel.py is compiled. None: importing kernel.py is the whole build."""
         return self.cuda if self.language == "cuda" else self.cpp
+
+    def with_build(self) -> "Metadata":
+        """Return the same with the language's build by its defaults, if the language has one."""
+        build = BUILDS.get(self.language)
+        return self if build is None else self.model_copy(update={self.language: build()})
 
 
 class Candidate(Value):

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 KERNEL_FILE = "kernel.py"
 """Name of the file with the kernel's entry point."""
+BUILT_LANGUAGES = frozenset({"cpp", "cuda"})
+"""Languages whose promoted source comes with a built library, which fits one kind of machine."""
 
 
 class Kernel(Frozen):

@@ -17,7 +17,7 @@ from threading import RLock
 from types import ModuleType
 
 from forge.errors import BlobCorrupt, EnvironmentUnfit, LoadRefused
-from forge.lookup.answer import KERNEL_FILE, Kernel
+from forge.lookup.answer import BUILT_LANGUAGES, KERNEL_FILE, Kernel
 from forge.lookup.artifact import listed_files, read_file
 from forge.lookup.generation import Generation
 from forge.lookup.tuned import CONFIGURATION_FILE, keep_to
@@ -78,7 +78,7 @@ def _require_loadable(kernel: Kernel, listed: Mapping[str, str], abi_key: str | 
             f"{kernel.kernel_id!r} asks torch to build the extension {', '.join(others)} when it is imported; "
             f"only a {PLAIN_LIBRARY} that was built before is loaded; try forge kernel export {kernel.kernel_id}"
         )
-    if kernel.language in {"cpp", "cuda"} and not listed:
+    if kernel.language in BUILT_LANGUAGES and not listed:
         raise LoadRefused(
             f"{kernel.kernel_id!r} is in {kernel.language}, and nothing that was built from it is kept: expected "
             f"{PLAIN_LIBRARY}; its workspace can promote it anew"

@@ -5,22 +5,19 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any
 
-from forge.domain.candidate import CppBuild, CudaBuild, Metadata
+from forge.domain.candidate import BUILDS, Metadata
 from forge.domain.field_docstrings import described_schema
 from forge.domain.kernel_domain import AxisDomain, KernelDomain
 from forge.domain.task import Task
-
-BUILDS = {"cpp": "CppBuild", "cuda": "CudaBuild"}
-"""Language -> definition in the schema that only this language uses."""
 
 
 def metadata_schema(task: Task) -> str:
     """Return the JSON schema for the task, one property on each line."""
     schema = published_schema()
     properties, parts = dict(schema["properties"]), dict(schema.get("$defs", {}))
-    for language, part in BUILDS.items():
+    for language, build in BUILDS.items():
         if language != task.language:
-            del properties[language], parts[part]
+            del properties[language], parts[build.__name__]
     document = {
         "type": "object",
         "additionalProperties": False,
@@ -34,7 +31,7 @@ def metadata_schema(task: Task) -> str:
 @cache
 def published_schema() -> Mapping[str, Any]:  # Any: a JSON document
     """Return the published schema; making it takes most of a brief's time."""
-    return described_schema(Metadata, AxisDomain, CppBuild, CudaBuild, KernelDomain)
+    return described_schema(Metadata, AxisDomain, *BUILDS.values(), KernelDomain)
 
 
 def _plain(node: object) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import orjson
 
-from forge.domain.candidate import CppBuild, CudaBuild, Metadata
+from forge.domain.candidate import Metadata
 from forge.domain.parsed_source import parse_source
 from forge.domain.task import Task
 from forge.domain.tensors import Shape
@@ -54,14 +54,9 @@ def starter_files(task: Task, *, solution: bytes | None = None) -> dict[str, byt
 
 
 def _metadata(operation: Operation, language: Language, entry: str, *, compiled: bool) -> bytes:
-    described = Metadata(
-        name="starting point",
-        op=operation.name,
-        language=language.name,
-        entry_point=entry,
-        cpp=CppBuild() if compiled and language.name == "cpp" else None,
-        cuda=CudaBuild() if compiled and language.name == "cuda" else None,
-    )
+    described = Metadata(name="starting point", op=operation.name, language=language.name, entry_point=entry)
+    if compiled:
+        described = described.with_build()
     return orjson.dumps(described.model_dump(mode="json", exclude_none=True), option=orjson.OPT_INDENT_2) + b"\n"
 
 

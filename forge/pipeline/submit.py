@@ -13,7 +13,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from forge.domain.candidate import Candidate, CandidateFile, Metadata
+from forge.domain.candidate import BUILDS, Candidate, CandidateFile, Metadata
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest, canonical, digest_of, sha256
 from forge.domain.misfit import misfit, shortened
@@ -181,8 +181,8 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | BadFolder:
     for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
         if said != wanted:
             return BadFolder(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")
-    for field, build in (("cpp", metadata.cpp), ("cuda", metadata.cuda)):
-        if build is not None and task.language != field:
+    for field in BUILDS:
+        if getattr(metadata, field) is not None and task.language != field:
             return BadFolder(
                 f"metadata.json: {field} is only for the language {field}, the task's is {task.language!r}"
             )

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.domain.candidate import BUILDS
 from forge.domain.digest import sha256
 from forge.domain.policy import Policy
 from forge.domain.target import Target
@@ -14,6 +15,7 @@ from forge.errors import EnvironmentUnfit, UnknownName
 from forge.lab.calls.artifact import build_artifact
 from forge.lab.examine import examine
 from forge.languages import LANGUAGES, Language, find_language
+from forge.lookup.answer import BUILT_LANGUAGES
 from forge.operations import find_operation
 from forge.pipeline.prompt import render
 from forge.sandbox.build import Built
@@ -46,6 +48,8 @@ def test_the_guests_side_prepares_and_builds_where_the_language_says_so(language
     }
     assert "prepare" in functions
     assert ("build" in functions) == language.builds
+    assert (language.name in BUILDS) == language.builds
+    assert (language.name in BUILT_LANGUAGES) == language.builds
 
 
 @languages
