@@ -1,4 +1,4 @@
-"""Adding a gate, a projection or a language touches one folder of the package, and the whole of Forge knows it."""
+"""An addition of any kind touches one folder of the package, and the whole of Forge knows it."""
 
 import os
 import shutil
@@ -51,6 +51,44 @@ CREATE TABLE handed_in (
 )
 WITHOUT ROWID;
 """
+OPERATION = '''"""Softmax by another name."""
+
+from dataclasses import replace
+
+from forge.operations.softmax import SOFTMAX
+
+SOFTMIN = replace(SOFTMAX, name="softmin")
+'''
+PLATFORM = '''"""Devices that nothing here can find."""
+
+from forge.platforms.platform import Platform
+
+VULKAN = Platform(name="vulkan", summary="a device of Vulkan", gpu=lambda: None, available=lambda: False)
+'''
+PROCESSOR = """
+GPUS += (
+    Processor(
+        slug="vk1", name="Vulkan 1", platform="vulkan", market="consumer", arch="vk", source="https://example.org"
+    ),
+)
+"""
+EVENT = '''
+
+class KernelPraised(Fact):
+    """A program that adopted a kernel liked it."""
+
+    kernel_id: str
+'''
+APPEND = """
+import sys
+from pathlib import Path
+
+from forge.app.workspace import Workspace
+from forge.events import KernelPraised
+
+with Workspace.open(Path(sys.argv[1])) as workspace:
+    workspace.append_at(KernelPraised(kernel_id="softmax_v1"), 0)
+"""
 GUEST = '''"""Runs beside hostile code. NumPy candidates need no preparation."""
 
 
@@ -91,8 +129,11 @@ class Copy:
         path.write_text(text)
 
     def run(self, *arguments: str, ends: int = 0) -> str:
+        return self.python("-m", "forge", *arguments, ends=ends)
+
+    def python(self, *arguments: str, ends: int = 0) -> str:
         answer = subprocess.run(
-            [sys.executable, "-m", "forge", *arguments],
+            [sys.executable, *arguments],
             capture_output=True,
             text=True,
             check=False,
@@ -130,6 +171,50 @@ def test_a_gate_is_one_folder(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text("import torch\n\n\ndef softmax(x):\n    return torch.softmax(x, -1) * 1.5\n")
     refused = copy.run("check", "kernel.py", "--op", "softmax", "--json", ends=1)
     assert '"once"' in refused
+
+
+@pytest.mark.usefixtures("walls")
+def test_an_operation_is_one_folder(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "operations")
+    copy.write("softmin.py", OPERATION)
+    copy.replace(
+        "__init__.py",
+        "from forge.operations.topk_per_row",
+        "from forge.operations.softmin import SOFTMIN\nfrom forge.operations.topk_per_row",
+    )
+    copy.replace("__init__.py", "LAYERNORM, SOFTMAX)", "LAYERNORM, SOFTMAX, SOFTMIN)")
+    (tmp_path / "kernel.py").write_text("import torch\n\n\ndef softmin(x):\n    return torch.softmax(x, -1) * 1.5\n")
+    refused = copy.run("check", "kernel.py", "--op", "softmin", "--json", ends=1)
+    assert "INCORRECT_NUMERICAL" in refused
+
+
+def test_a_platform_is_one_folder(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "platforms")
+    copy.write("vulkan.py", PLATFORM)
+    copy.replace("__init__.py", "(CPU, CUDA)", "(CPU, CUDA, VULKAN)")
+    copy.replace(
+        "__init__.py",
+        "from forge.platforms.processor import",
+        "from forge.platforms.vulkan import VULKAN\nfrom forge.platforms.processor import",
+    )
+    copy.replace("gpu_table/__init__.py", "\n\n__all__", f"\n{PROCESSOR}\n__all__")
+    copy.replace("gpu_table/__init__.py", "\nGPUS =", "from forge.platforms.processor import Processor\n\nGPUS =")
+    assert '"vulkan"' in copy.run("doctor", "--json")
+
+
+def test_an_event_is_one_folder(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "events")
+    copy.write("doubt.py", (copy.folder / "doubt.py").read_text() + EVENT)
+    copy.replace("every.py", "import KernelDoubted\n", "import KernelDoubted, KernelPraised\n")
+    copy.replace("every.py", "    | KernelDoubted\n", "    | KernelDoubted\n    | KernelPraised\n")
+    copy.replace("every.py", '    "KernelDoubted",\n', '    "KernelDoubted",\n    "KernelPraised",\n')
+    line = '    "KernelPraised": Kind("observed", "kernel:{kernel_id}"),\n'
+    copy.replace("kinds.py", '    "KernelPromoted": Kind(', f'{line}    "KernelPromoted": Kind(')
+    home = str(tmp_path / "home")
+    copy.run("init", home)
+    copy.python("-c", APPEND, home)
+    assert "KernelPraised" in copy.run("ledger", "log", "--home", home, "--json")
+    copy.run("ledger", "verify", "--full", "--home", home)
 
 
 @pytest.mark.slow
