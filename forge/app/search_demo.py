@@ -6,10 +6,11 @@ from pathlib import Path
 from forge.app.demo import ON_A_CPU, examples_folder
 from forge.app.home import LEDGER_FILE
 from forge.app.policy_stamp import POLICY_FILE
-from forge.app.sessions.authors import AuthorSource, make_author, read_source
+from forge.app.sessions.authors import read_source
 from forge.app.sessions.opening import SessionRequest, open_session
 from forge.app.tasks import create_task
 from forge.app.workspace import Workspace
+from forge.authors.kinds import AuthorSource, make_author
 from forge.domain.authoring import Author
 from forge.domain.budget import Amounts
 from forge.domain.session import SessionTerms

@@ -20,6 +20,7 @@ from forge.app.plain_events import OfWorkspace
 from forge.app.token_list import is_past, token_file, tokens_folder, tokens_of
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace, now
+from forge.authors import KIND_NAMES
 from forge.domain.digest import Digest, Value, canonical, sha256
 from forge.errors import IntegrityError, TokenRefused, UnknownName, UsageError
 from forge.events import TokenGranted, TokenRevoked
@@ -35,7 +36,7 @@ LONGEST_TOKEN = 100
 """Largest length of a token that is looked up, in characters. A token has 49, so a longer text isn't hashed."""
 NAME = re.compile(r"[a-z0-9](?:[a-z0-9._-]{0,62}[a-z0-9])?", re.ASCII)
 """Pattern of the name of a token's holder."""
-TAKEN_NAMES = frozenset({"command", "composer", "folders", "mcp", "model", "person", "search"})
+TAKEN_NAMES = frozenset({*KIND_NAMES, "composer", "mcp"})
 """Names that Forge's own programs and the authors of sessions write as. A token's holder would own their runs."""
 LIFETIME = re.compile(r"([1-9][0-9]{0,3})([hdw])", re.ASCII)
 """Pattern of the time until a token expires: a number of hours, days or weeks."""

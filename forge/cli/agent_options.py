@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forge.authors import KIND_NAMES
+
 if TYPE_CHECKING:
     from forge.app.sessions.choice import AuthorChoice
     from forge.app.sessions.opening import SessionRequest
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
 TaskName = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, a unique beginning of it, or `last`.")]
 AuthorKind = Annotated[
-    str, typer.Option("--author", help="Kind of author: search, folders, model, command or person.")
+    str, typer.Option("--author", help=f"Kind of author: {', '.join(KIND_NAMES[:-1])} or {KIND_NAMES[-1]}.")
 ]
 Template = Annotated[
     Path | None,
@@ -51,7 +53,7 @@ AllowEnv = Annotated[
         "--allow-env", metavar="NAME", help="Variable that the command gets, such as its key; may be repeated."
     ),
 ]
-Language = Annotated[str, typer.Option("--language", help="Language of the kernels: cpp, cuda, triton or torch.")]
+Language = Annotated[str, typer.Option("--language", help="Language of the kernels, such as cpp or triton.")]
 Gpu = Annotated[str, typer.Option("--gpu", help="The processor, such as cpu or h200.")]
 Hypothesis = Annotated[
     str, typer.Option("--hypothesis", help="Why the candidate is right, or faster, and what changed in it.")

@@ -14,11 +14,11 @@ from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
-    from forge.app.sessions.authors import AuthorSource
     from forge.app.sessions.choice import AuthorChoice
     from forge.app.sessions.exchange import Model
     from forge.app.sessions.opening import SessionRequest
     from forge.app.workspace import Workspace
+    from forge.authors.kinds import AuthorSource
     from forge.domain.authoring import Author
 
 
@@ -32,9 +32,9 @@ def begin(
 ) -> None:
     """Open a session for the chosen author and work it off. A person's session waits for the first submission."""
     from forge.app.refusals import recording_refusal
-    from forge.app.sessions.authors import make_author
     from forge.app.sessions.choice import answering, prices_for, source_of
     from forge.app.sessions.opening import open_session
+    from forge.authors.kinds import make_author
 
     with recording_refusal(workspace, "session", choice.kind):
         source = source_of(workspace, request.task, choice)

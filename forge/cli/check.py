@@ -45,7 +45,7 @@ Dtype = Annotated[str, typer.Option(help="Element type: fp32, fp16 or bf16.")]
 LanguageName = Annotated[
     str | None,
     typer.Option(
-        help="Language: cpp, cuda, triton or torch. Default: what the kernel's imports and constants show.",
+        help="Language, such as cpp or triton. Default: what the kernel's imports and constants show.",
         show_default=False,
     ),
 ]

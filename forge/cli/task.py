@@ -16,7 +16,7 @@ from forge.cli.suggest import suggest
 if TYPE_CHECKING:
     from forge.pipeline.create import TaskRequest
 
-Language = Annotated[str, typer.Option(help="Language of the candidates: cpp, cuda, triton or torch.")]
+Language = Annotated[str, typer.Option(help="Language of the candidates, such as cpp or triton.")]
 Gpu = Annotated[str, typer.Option(help="The processor, for example h200, or cpu.")]
 Dtype = Annotated[str, typer.Option(help="Element type: fp32, fp16 or bf16.")]
 Op = Annotated[

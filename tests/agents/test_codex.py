@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.sessions.authors import make_author
 from forge.app.sessions.choice import AuthorChoice, answering, source_of
 from forge.app.sessions.coding_agent import CodingAgent
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace
+from forge.authors.kinds import make_author
 from forge.domain.budget import Amounts
 from forge.events import CandidateRejected
 from tests.app.model_server import Call, Say, serving

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.sessions.authors import make_author
 from forge.app.sessions.choice import AuthorChoice, answering, source_of
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
 from forge.app.sessions.exchange import ModelUnanswered
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace
+from forge.authors.kinds import make_author
 from forge.domain.authoring import Ask
 from forge.domain.budget import Amounts
 from forge.errors import UsageError

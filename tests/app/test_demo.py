@@ -7,8 +7,8 @@ import pytest
 
 from forge.app.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
 from forge.app.search_demo import OPTIONS, SEED, SHAPE, demo_source, make_workspace
-from forge.app.sessions.authors import make_author
 from forge.app.workspace import Workspace
+from forge.authors.kinds import make_author
 from forge.domain.authoring import BudgetLeft, Screen
 from forge.domain.candidate import Metadata
 from forge.domain.candidate_files import REQUIRED_FILES

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from forge.app.sessions.authors import make_author
 from forge.app.sessions.choice import AuthorChoice, answering, prices_for, source_of
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.language_models import LanguageModel
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace
+from forge.authors.kinds import make_author
 from forge.authors.model.author import ModelAuthor
 from forge.domain.budget import Amounts, Price
 from forge.domain.feedback import DOCUMENT_BYTES

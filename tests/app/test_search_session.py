@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from forge.app.demo import examples_folder
-from forge.app.sessions.authors import AuthorSource, make_author, read_source
+from forge.app.sessions.authors import read_source
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.trials import DraftScreener
 from forge.app.workspace import Workspace
+from forge.authors.kinds import AuthorSource, make_author
 from forge.domain.authoring import FailedTrial, TimedTrial
 from forge.domain.budget import Amounts
 from forge.errors import UsageError

@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from forge.app import tokens
-from forge.app.sessions.authors import KINDS
 from forge.app.solve.composing import COMPOSER
 from forge.app.tokens import AGENT_WITHOUT_TOKEN, Caller, find_caller
 from forge.app.workspace import Workspace, now
+from forge.authors import KIND_NAMES
+from forge.authors.kinds import KINDS
 from forge.errors import ActorForbidden, IntegrityError
 from tests.cli.asking import ask, history, ledger_stands
 
@@ -115,7 +116,8 @@ def test_a_name_is_free_again_only_after_its_token_was_revoked(empty: Path) -> N
 
 
 def test_no_token_has_the_name_of_one_of_our_own_authors(empty: Path) -> None:
-    own = {*KINDS, COMPOSER.removeprefix("agent:"), AGENT_WITHOUT_TOKEN.name}
+    assert tuple(KINDS) == KIND_NAMES
+    own = {*KIND_NAMES, COMPOSER.removeprefix("agent:"), AGENT_WITHOUT_TOKEN.name}
     assert own <= tokens.TAKEN_NAMES, "its holder would own their runs"
     assert ask("token", "add", "model", "--scope", "author", "--home", empty).status == 2
 

@@ -89,6 +89,27 @@ from forge.events import KernelPraised
 with Workspace.open(Path(sys.argv[1])) as workspace:
     workspace.append_at(KernelPraised(kernel_id="softmax_v1"), 0)
 """
+AUTHOR = '''"""Hands in the first of its folders alone."""
+
+from forge.authors.folders import FolderAuthor
+
+
+class FirstAuthor(FolderAuthor):
+    """Author of one candidate."""
+
+    @property
+    def name(self) -> str:
+        """Return the kind."""
+        return "first"
+'''
+MAKE = """
+from pathlib import Path
+
+from forge.app.sessions.authors import read_source
+from forge.authors.kinds import make_author
+
+print(make_author(read_source("first", Path("drafts"), {})).name)
+"""
 GUEST = '''"""Runs beside hostile code. NumPy candidates need no preparation."""
 
 
@@ -215,6 +236,23 @@ def test_an_event_is_one_folder(tmp_path: Path) -> None:
     copy.python("-c", APPEND, home)
     assert "KernelPraised" in copy.run("ledger", "log", "--home", home, "--json")
     copy.run("ledger", "verify", "--full", "--home", home)
+
+
+def test_an_author_is_one_folder(tmp_path: Path) -> None:
+    copy = Copy(tmp_path, "authors")
+    copy.write("first.py", AUTHOR)
+    copy.replace("__init__.py", '"person")', '"person", "first")')
+    copy.replace(
+        "kinds.py",
+        "from forge.authors.folders",
+        "from forge.authors.first import FirstAuthor\nfrom forge.authors.folders",
+    )
+    line = '    "first": AuthorKind("folders", lambda source: FirstAuthor(_of_folders(source).drafts)),\n'
+    copy.replace("kinds.py", '    "search": AuthorKind(', f'{line}    "search": AuthorKind(')
+    (tmp_path / "drafts" / "one").mkdir(parents=True)
+    (tmp_path / "drafts" / "one" / "kernel.py").write_text("import torch\n")
+    assert copy.python("-c", MAKE) == "first\n"
+    assert "person or first" in " ".join(copy.run("agent", "run", "--help").split())
 
 
 @pytest.mark.slow

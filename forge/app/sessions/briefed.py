@@ -8,7 +8,6 @@ from pydantic import ValidationError
 
 from forge.app.briefs import brief
 from forge.app.known_tasks import find_task
-from forge.app.sessions.authors import BRIEF, AuthorSource
 from forge.app.sessions.language_models import (
     LanguageModel,
     parse_model,
@@ -22,6 +21,7 @@ from forge.app.sessions.platform_pack import read_profile
 from forge.app.sessions.transfer import sections
 from forge.app.tasks import open_run
 from forge.app.workspace import Workspace
+from forge.authors.kinds import BRIEF, AuthorSource
 from forge.authors.model.author import ModelOptions
 from forge.domain.budget import Price
 from forge.domain.feedback import Metric

@@ -7,11 +7,12 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from forge.app.sessions.authors import BRIEF, HINT, AuthorSource, read_source
+from forge.app.sessions.authors import HINT, read_source
 from forge.app.sessions.briefed import briefed_source, known_prices, model_of, model_settings
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
 from forge.app.sessions.exchange import Model
 from forge.app.workspace import Workspace
+from forge.authors.kinds import BRIEF, AuthorSource
 from forge.authors.outside import OutsideOptions
 from forge.domain.budget import Price
 from forge.domain.misfit import misfit

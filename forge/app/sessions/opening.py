@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 
 from forge.app.given_reason import require_reason
 from forge.app.known_tasks import find_task
-from forge.app.sessions.authors import AuthorSource, make_author
 from forge.app.sessions.exchange import Model
 from forge.app.sessions.fence import fenced
 from forge.app.sessions.finding import find_session
@@ -13,6 +12,7 @@ from forge.app.sessions.judging import Progress
 from forge.app.sessions.ledger_ground import LedgerGround, Screener, Watch
 from forge.app.sessions.workers import withdraw_open
 from forge.app.workspace import Workspace, now
+from forge.authors.kinds import AuthorSource, make_author
 from forge.domain.authoring import Author
 from forge.domain.budget import NOTHING, Amounts, Price
 from forge.domain.digest import Digest, canonical

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.app.sessions.authors import BRIEF, AuthorSource
 from forge.app.sessions.exchange import ModelAnswer
 from forge.app.workspace import Workspace
+from forge.authors.kinds import BRIEF, AuthorSource
 from forge.domain.authoring import Ask, Author, BudgetLeft, LogEntry, Step
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest

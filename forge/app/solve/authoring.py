@@ -3,11 +3,11 @@
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from forge.app.sessions.authors import make_author
 from forge.app.sessions.choice import AuthorChoice, answering, prices_for, source_of
 from forge.app.sessions.coding_agent import CodingAgent
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.workspace import Workspace
+from forge.authors.kinds import make_author
 from forge.authors.model.prompt import PROMPTS_SHA256
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest, digest_of
