@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
+from benchmarks.mutant_scores import score
 from forge.domain.policy import Policy
 from forge.errors import WeakTask
 from forge.lab.admission.mutants import PUBLIC_ELEMENTS, _questions, admit
-from forge.lab.admission.score import score
 from forge.operations import OPERATIONS
 from forge.operations.scores import mutant_scores
 from forge.pipeline.create import create

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from forge.app.sessions import judging, workers
 from forge.app.sessions.exchange import NS_PER_MS, Exchanged, Model, ModelAnswer, ModelUnanswered, exchange
@@ -23,15 +23,11 @@ from forge.pipeline.sessions.ground import SYSTEM, Judgement, Reply, ScreenOutco
 from forge.projections import sessions
 from forge.projections.sessions import SessionState
 
+if TYPE_CHECKING:
+    from forge.app.trials import DraftScreener
+
 Watch = Callable[[Recorded[Event], SessionState], None]
 """Callback that is called with each event of the session and the state after it."""
-
-
-class Screener(Protocol):
-    """Screens drafts of a session."""
-
-    def screen(self, reserved: BudgetReserved, step: Screen, task_id: str) -> ScreenOutcome:
-        """Return the trials, and the events that describe them."""
 
 
 @dataclass
@@ -43,7 +39,7 @@ class LedgerGround:
     progress: judging.Progress
     watch: Watch | None = None
     model: Model | None = None
-    screener: Screener | None = None
+    screener: "DraftScreener | None" = None
     quiet_until: int = 0
     """Sequence number up to which events aren't shown, because they were before an interruption."""
     _state: SessionState | None = None

@@ -2,6 +2,7 @@
 
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from forge.app.given_reason import require_reason
 from forge.app.known_tasks import find_task
@@ -9,7 +10,7 @@ from forge.app.sessions.exchange import Model
 from forge.app.sessions.fence import fenced
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.judging import Progress
-from forge.app.sessions.ledger_ground import LedgerGround, Screener, Watch
+from forge.app.sessions.ledger_ground import LedgerGround, Watch
 from forge.app.sessions.workers import withdraw_open
 from forge.app.workspace import Workspace, now
 from forge.authors.kinds import AuthorSource, make_author
@@ -27,6 +28,9 @@ from forge.errors import (
 from forge.events.session import BudgetGranted, SessionClosed, SessionOpened, WishRefused
 from forge.pipeline.sessions.loop import Loop
 from forge.projections.sessions import SessionState
+
+if TYPE_CHECKING:
+    from forge.app.trials import DraftScreener
 
 TRANSCRIPT_VERSION = 1
 """Version of the loop, of its steps and log entries. A session of another version isn't resumed or replayed."""
@@ -51,7 +55,7 @@ class Means:
     progress: Progress = lambda _: None
     watch: Watch | None = None
     model: Model | None = None
-    screener: Screener | None = None
+    screener: "DraftScreener | None" = None
 
 
 def open_session(
