@@ -40,6 +40,7 @@ from forge.operations.own import make_known
 from forge.pipeline.constants import with_constants
 from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
+from forge.pipeline.verify import refused_without_running
 from forge.pipeline.weak_reference import require_strong
 from forge.platforms import PROCESSORS
 from forge.platforms.capture import capture_environment
@@ -237,14 +238,7 @@ def _examined(job: Job, question: _Comparison, executor: LocalExecutor, progress
     if job.gpu is not None or job.interpreted or question.target.platform == "cpu":
         return executor.examine(job, progress=progress)
     unfit = f"{job.language.name} kernels for {question.target.gpu!r} can't be run on this machine"
-    try:
-        examined = executor.examine_build(job, progress=progress)
-    except EnvironmentUnfit as error:
-        raise EnvironmentUnfit(f"{unfit}, nor be built here: {error.message}", hint="forge doctor") from error
-    if isinstance(examined.verdict, Accepted):
-        done = ", ".join(f"{gate.name} {gate.verdict}" for gate in examined.gates)
-        raise EnvironmentUnfit(f"{unfit}; as far as this machine can tell: {done}", hint="forge doctor")
-    return examined
+    return refused_without_running(job, executor, EnvironmentUnfit(unfit, hint="forge doctor"), progress)
 
 
 def _usual_target(language: Language, here: str | None) -> str:

@@ -75,10 +75,10 @@ class _Record:
             case Failed():
                 return finding
 
-    def accepted(self) -> Examination:
+    def ended(self, stage: str, verdict: Accepted | Rejected) -> Examination:
         return Examination(
-            verdict=Accepted(),
-            stage="verify",
+            verdict=verdict,
+            stage=stage,
             gates=tuple(self.gates),
             workloads=tuple(self.workloads),
             artifact=self.artifact,
@@ -87,16 +87,10 @@ class _Record:
         )
 
     def rejected(self, stage: str, failed: Failed) -> Examination:
-        return Examination(
-            verdict=Rejected(reason=failed.reason),
-            stage=stage,
-            gates=tuple(self.gates),
-            workloads=tuple(self.workloads),
+        return replace(
+            self.ended(stage, Rejected(reason=failed.reason)),
             counterexample=failed.counterexample,
-            artifact=self.artifact,
-            seeds=self.seeds,
             log=failed.log,
-            findings=self.findings,
             log_withheld=self.log_withheld,
         )
 
@@ -114,8 +108,7 @@ def examine_build(job: Job, *, progress: Progress) -> Examination:
 
     Raise EnvironmentUnfit if this machine can't build it.
     """
-    examined = _through((("screen", _screen), ("build", _build)), job, progress)
-    return replace(examined, stage="build") if isinstance(examined.verdict, Accepted) else examined
+    return _through((("screen", _screen), ("build", _build)), job, progress)
 
 
 def _through(stages: tuple[tuple[str, Step], ...], job: Job, progress: Progress) -> Examination:
@@ -125,7 +118,7 @@ def _through(stages: tuple[tuple[str, Step], ...], job: Job, progress: Progress)
         failed = step(job, record, progress)
         if failed is not None:
             return record.rejected(stage, failed)
-    return record.accepted()
+    return record.ended(stages[-1][0], Accepted())
 
 
 def _screen(job: Job, record: _Record, progress: Progress) -> Failed | None:

@@ -34,7 +34,7 @@ def verify(evidence: RecordedCandidate, executor: Executor, *, progress: Progres
         job = job_of(evidence)
     except EnvironmentUnfit as unfit:
         build = build_job_of(evidence)
-        return _outcome(evidence, build, _refused_without_running(build, executor, unfit, progress))
+        return _outcome(evidence, build, refused_without_running(build, executor, unfit, progress))
     try:
         examined = executor.examine(job, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
@@ -42,17 +42,16 @@ def verify(evidence: RecordedCandidate, executor: Executor, *, progress: Progres
     return _outcome(evidence, job, examined)
 
 
-def _refused_without_running(
-    job: Job, executor: Executor, unfit: EnvironmentUnfit, progress: Progress
-) -> Examination:
+def refused_without_running(job: Job, executor: Executor, unfit: EnvironmentUnfit, progress: Progress) -> Examination:
     """Screen and build a candidate that can't be run here; return the refusal, or raise EnvironmentUnfit."""
     try:
         examined = executor.examine_build(job, progress=progress)
     except (EnvironmentUnfit, OSError) as error:
-        raise EnvironmentUnfit(f"{unfit.message}; nor can they be built here: {detail_of(error)}") from error
+        unbuilt = f"{unfit.message}; nor can they be built here: {detail_of(error)}"
+        raise EnvironmentUnfit(unbuilt, hint=unfit.hint) from error
     if isinstance(examined.verdict, Accepted):
         done = ", ".join(f"{gate.name} {gate.verdict}" for gate in examined.gates)
-        raise EnvironmentUnfit(f"{unfit.message}; as far as this machine can tell: {done}")
+        raise EnvironmentUnfit(f"{unfit.message}; as far as this machine can tell: {done}", hint=unfit.hint)
     return examined
 
 
