@@ -154,7 +154,7 @@ def verify(
 
 def bench(
     run: RunOrKernel,
-    again: Replicate = False,
+    replicates: Replicate = False,
     attempts: Attempts = 1,
     quick: Quick = False,
     device: DeviceName = None,
@@ -171,18 +171,18 @@ def bench(
     from forge.app.chosen_device import chosen_device
 
     chosen_device(device)
-    if quick and (again or attempts > 1):
+    if quick and (replicates or attempts > 1):
         raise UsageError(
             "--quick is an estimate, so expected neither --attempts nor --replicate with it",
             hint="forge bench --help",
         )
-    if again and attempts > 1:
+    if replicates and attempts > 1:
         raise UsageError(
             "--attempts with --replicate: expected one or the other, since a replication is measured once",
             hint="forge bench --help",
         )
-    if again or quick:
-        (replicate if again else show_estimate)(run, home, as_json=as_json)
+    if replicates or quick:
+        (replicate if replicates else show_estimate)(run, home, as_json=as_json)
         return
     with open_workspace(home) as workspace:
         answer = bench_answers(workspace, run, attempts=attempts)

@@ -172,17 +172,10 @@ def conclude(
     reason_against = decide(evidence.task, evidence.policy, timing, used)
     report = _report(evidence, timing, used, reason_against)
     files = {"benchmark_report.json": report, "benchmark_samples.json": raw}
-    common = {
-        "run_id": evidence.run_id,
-        "task_id": evidence.task.task_id,
-        "candidate": evidence.submitted.candidate,
-        "attempt": evidence.attempt,
+    common = _common(evidence, report) | {
         "workloads": (timing,),
         "baseline_used": used,
-        "env_sha256": evidence.environment.env_sha256,
         "verified_seq": verified_seq,
-        "report_sha256": sha256(report),
-        "policy_sha256": digest_of(evidence.policy),
         "process_sha256": evidence.process_sha256,
         "contenders": measured.contenders,
     }
@@ -191,7 +184,7 @@ def conclude(
         named = {"baseline_seqs": baseline_seqs, "further_seqs": further_seqs, "isolation": evidence.isolation}
         event = BenchmarkRecorded.model_validate(common | named)
     else:
-        event = BenchmarkFailed.model_validate({**common, "reason": reason_against})
+        event = BenchmarkFailed.model_validate(common | {"reason": reason_against})
     return Outcome(events=(event,), files=files, blobs=(raw, report))
 
 
@@ -239,23 +232,25 @@ def _failed(
             **told,
         }
     )
-    common = {
-        "run_id": evidence.run_id,
-        "task_id": evidence.task.task_id,
-        "candidate": evidence.submitted.candidate,
-        "attempt": evidence.attempt,
-        "reason": reason,
-        "workloads": (),
-        "baseline_used": None,
-        "env_sha256": evidence.environment.env_sha256,
-        "report_sha256": sha256(report),
-        "policy_sha256": digest_of(evidence.policy),
-    }
-    event = BenchmarkFailed.model_validate({**common, **named})
+    nothing_timed = {"reason": reason, "workloads": (), "baseline_used": None}
+    event = BenchmarkFailed.model_validate({**_common(evidence, report), **nothing_timed, **named})
     files = {"benchmark_report.json": report}
     if raw is None:
         return Outcome(events=(event,), files=files, blobs=(report,))
     return Outcome(events=(event,), files={**files, "benchmark_samples.json": raw}, blobs=(raw, report))
+
+
+def _common(evidence: RecordedCandidate, report: bytes) -> dict[str, object]:
+    """Return the fields that the event of a benchmark has however it ended."""
+    return {
+        "run_id": evidence.run_id,
+        "task_id": evidence.task.task_id,
+        "candidate": evidence.submitted.candidate,
+        "attempt": evidence.attempt,
+        "env_sha256": evidence.environment.env_sha256,
+        "report_sha256": sha256(report),
+        "policy_sha256": digest_of(evidence.policy),
+    }
 
 
 def errored(evidence: RecordedCandidate, error: Errored) -> Outcome:
