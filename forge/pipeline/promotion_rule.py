@@ -16,7 +16,7 @@ from forge.events import ShapeTimed
 from forge.lab.timing.statistics import within_band
 from forge.projections.kernel import speedup_of
 
-Measured = WorkloadTiming | Confirmation | ResidentTiming
+AnyTiming = WorkloadTiming | Confirmation | ResidentTiming
 
 
 @dataclass(frozen=True)
@@ -125,7 +125,7 @@ def clock_is_accepted(methods: set[TimingAuthority], task: Task, policy: Policy)
     return methods in ({wanted_clock(task, policy)}, {"launch_plan"})
 
 
-def check_timing(measured: Measured, terms: PromotionTerms) -> tuple[RequirementCheck, ...]:
+def check_timing(measured: AnyTiming, terms: PromotionTerms) -> tuple[RequirementCheck, ...]:
     """Check pairs, control, floor and speedup, in this order, for a first measurement or for its confirmation."""
     return (
         _pairs(measured, terms),
@@ -193,7 +193,7 @@ def fastest(task: Task, speedups: tuple[Speedup, ...]) -> BaselineKind:
     return min(speedups, key=lambda one: (one.baseline_median_ns, one.baseline)).baseline
 
 
-def _pairs(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
+def _pairs(measured: AnyTiming, terms: PromotionTerms) -> RequirementCheck:
     pairs, least = measured.process_pairs, terms.policy.process_pairs
     observed, threshold = f"{pairs} process pairs", f"at least {least}"
     against = f"{observed}, expected {threshold}: no verdict on so few"
@@ -202,7 +202,7 @@ def _pairs(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     )
 
 
-def _control(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
+def _control(measured: AnyTiming, terms: PromotionTerms) -> RequirementCheck:
     control, band = measured.control, control_band(terms.policy, measured.candidate.method)
     observed, threshold = f"{control.low:.3f} to {control.high:.3f}x", f"{1 - band:.2f} to {1 + band:.2f}x"
     against = f"{CONTROL_KIND} against itself reads {observed}, allowed {threshold}: no verdict on this machine now"
@@ -210,7 +210,7 @@ def _control(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     return RequirementCheck("control", "NOISE_TOO_HIGH", result, against)
 
 
-def _floor(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
+def _floor(measured: AnyTiming, terms: PromotionTerms) -> RequirementCheck:
     p90_ns, least_ns = measured.candidate.p90_ns, terms.policy.floor_slack * terms.floor_ns
     observed, threshold = f"{p90_ns:.0f} ns", f"at least {least_ns:.0f} ns"
     against = (
@@ -220,7 +220,7 @@ def _floor(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
     return RequirementCheck("floor", "BELOW_FLOOR", rule_result(observed, threshold, p90_ns >= least_ns), against)
 
 
-def _speedup(measured: Measured, terms: PromotionTerms) -> RequirementCheck:
+def _speedup(measured: AnyTiming, terms: PromotionTerms) -> RequirementCheck:
     speedup = speedup_of(measured, terms.baseline)
     found, least = speedup.interval, terms.minimum_speedup
     observed = f"{found.ratio:.3f}x, 95 % interval {found.low:.3f} to {found.high:.3f}x over {speedup.baseline}"

@@ -17,8 +17,7 @@ from forge.lab.timing.session_spread import agree, session_spread
 from forge.lab.timing.slope import OUT_OF_ROOM
 from forge.pipeline import outcome as phase
 from forge.pipeline.job import RecordedCandidate
-from forge.pipeline.promotion_rule import Measured as Timed
-from forge.pipeline.promotion_rule import baseline_used, control_band, fastest, first_unmet
+from forge.pipeline.promotion_rule import AnyTiming, baseline_used, control_band, fastest, first_unmet
 from forge.pipeline.samples import render_samples
 from forge.pipeline.timings import Measured, workload_timing
 from forge.projections.kernel import speedup_of
@@ -82,7 +81,7 @@ def compared(case: ReplicatedKernel, timing: WorkloadTiming) -> tuple[Replicated
 
 
 def _compared(
-    case: ReplicatedKernel, regime: Regime, kind: BaselineKind, first: Timed, second: Timed
+    case: ReplicatedKernel, regime: Regime, kind: BaselineKind, first: AnyTiming, second: AnyTiming
 ) -> ReplicatedSpeedup:
     earlier = [one for one in case.earlier if one.regime == regime]
     spread, known = allowed_spread(earlier, case.evidence.policy, second)
@@ -98,7 +97,7 @@ def _compared(
     )
 
 
-def allowed_spread(earlier: Sequence[ReplicatedSpeedup], policy: Policy, timing: Timed) -> tuple[float, int]:
+def allowed_spread(earlier: Sequence[ReplicatedSpeedup], policy: Policy, timing: AnyTiming) -> tuple[float, int]:
     """Return the relative difference that sessions may make, and the number of replications behind it.
 
     It is never more than the control's band: knowledge makes the comparison stricter, and contradictions among the

@@ -173,13 +173,13 @@ class Guest:
         return elapsed_ns if self._frozen is None else self._frozen.undelayed_ns(elapsed_ns)
 
     @property
-    def held_bytes(self) -> int:
-        """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it.
+    def held_bytes(self) -> int | None:
+        """Memory of the guest's processes and its scratch in bytes; None if the machine doesn't show it.
 
         Raise EnvironmentUnfit if a machine that shows it gives no reading of a guest that lives.
         """
         if self._init_pid is None or not shows_memory():
-            return 0
+            return None
         for _ in range(_READINGS):
             held = held_bytes(self._init_pid, self._reports.scratch)
             if held or self._gone.is_set():

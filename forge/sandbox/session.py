@@ -117,8 +117,8 @@ class Session:
         self._channel.close()
 
     @property
-    def held_bytes(self) -> int:
-        """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it."""
+    def held_bytes(self) -> int | None:
+        """Memory of the guest's processes and its scratch in bytes; None if the machine doesn't show it."""
         return self._guest.held_bytes
 
     def hurry(self, patience_s: float) -> None:

@@ -111,8 +111,8 @@ class LoadedKernel:
         return Case(shape, kind, seed, draw(self.operation, shape, self.dtype, kind, seed=seed), scalars)
 
     @property
-    def held_bytes(self) -> int:
-        """Memory of the guest's processes and its scratch in bytes; 0 if the machine doesn't show it."""
+    def held_bytes(self) -> int | None:
+        """Memory of the guest's processes and its scratch in bytes; None if the machine doesn't show it."""
         return self._session.held_bytes
 
     @property

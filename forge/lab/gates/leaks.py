@@ -39,7 +39,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     """Ask at the public shape, and at one with odd sizes, since the tails of rows often have code of their own."""
     if not kernel.runner.makes_many_calls:
         return NotAsked(observed="an interpreter makes the calls, not a device", threshold=THRESHOLD)
-    if not kernel.held_bytes:
+    if kernel.held_bytes is None:
         return NotAsked(observed="this machine doesn't show a guest's memory", threshold=THRESHOLD)
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = {**kernel.shape, rows: 2 * kernel.shape[rows] + 1, reduced: kernel.shape[reduced] // 2 * 2 + 1}
@@ -62,14 +62,20 @@ def _growth_at(kernel: LoadedKernel, case: Case) -> Finding:
         if took_ns >= SLOW_S * 1e9:
             break
         calls = max(FEWEST_CALLS, min(MOST_CALLS, int(calls * WINDOW_S * 1e9 / took_ns)))
-    held, grown = kernel.held_bytes, list[int]()
+    held, grown = _held_bytes(kernel), list[int]()
     while len(grown) < WINDOWS or _may_be_a_pool(grown, calls, kernel.policy.memory_limit_bytes):
         took_ns = _series(kernel, case, calls)
         if isinstance(took_ns, Failed):
             return took_ns
-        before, held = held, kernel.held_bytes
+        before, held = held, _held_bytes(kernel)
         grown.append(held - before)
     return _compared(calls, grown)
+
+
+def _held_bytes(kernel: LoadedKernel) -> int:
+    held = kernel.held_bytes
+    assert held is not None, "a machine that showed it once shows it again"
+    return held
 
 
 def _may_be_a_pool(grown: list[int], calls: int, limit_bytes: int) -> bool:
