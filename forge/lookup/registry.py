@@ -185,7 +185,7 @@ class Registry:
         from forge.lookup.question import Question
 
         question = Question(op, gpu, dtype, shape, language=language, policy=policy, gpus=current.gpus)
-        result = Result(question, current)
+        result = Result(question, current.choice_for(question), current.sha256, current.offers_of)
         if len(current.answers) >= ANSWERS_KEPT:
             current.answers.clear()
         current.answers[(op, gpu, dtype, language, policy.key, *shape, *shape.values())] = result

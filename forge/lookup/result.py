@@ -5,7 +5,8 @@ from forge.lookup.frozen import Frozen
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Literal, Protocol
+    from collections.abc import Callable
+    from typing import Literal
 
     from forge.lookup.choice import Choice
     from forge.lookup.offer import Offer
@@ -13,37 +14,28 @@ if TYPE_CHECKING:
 
     Match = Literal["exact", "covered", "between", "nearest", "family", "none"]
 
-    class PublishedKernels(Protocol):
-        """The kernels of one snapshot, as an answer needs them."""
-
-        sha256: str
-
-        def choice_for(self, question: Question) -> Choice:
-            """Return the kernels that may answer."""
-
-        def offers_of(self, op: str) -> list[Offer]:
-            """Return every kernel of an operation."""
-
 
 class Result(Frozen):
     """An answer: `match`, and unless it is none a `kernel` with its `evidence`, from one `generation`."""
 
-    __slots__ = ("_asked", "_offer", "_question", "evidence", "generation", "kernel", "match")
+    __slots__ = ("_offer", "_offers_of", "_question", "evidence", "generation", "kernel", "match")
 
     generation: str
     match: "Match"
     kernel: Kernel | None
     evidence: Evidence | None
     _question: "Question"
-    _asked: "PublishedKernels"
+    _offers_of: "Callable[[str], list[Offer]]"
     _offer: "Offer | None"
 
-    def __init__(self, question: "Question", generation: "PublishedKernels") -> None:
-        found = generation.choice_for(question).find(question)
+    def __init__(
+        self, question: "Question", choice: "Choice", generation: str, offers_of: "Callable[[str], list[Offer]]"
+    ) -> None:
+        found = choice.find(question)
         put = object.__setattr__
-        put(self, "generation", generation.sha256)
+        put(self, "generation", generation)
         put(self, "_question", question)
-        put(self, "_asked", generation)
+        put(self, "_offers_of", offers_of)
         put(self, "_offer", None if found is None else found[2])
         put(self, "match", "none" if found is None else found[0])
         put(self, "kernel", None if found is None else found[2].kernel)
@@ -81,7 +73,7 @@ class Result(Frozen):
         """(kernel_id, reason) of every other kernel of the operation, by kernel_id."""
         chosen = self.kernel.kernel_id if self.kernel else None
         found = []
-        for offer in self._asked.offers_of(self._question.op):
+        for offer in self._offers_of(self._question.op):
             if offer.kernel.kernel_id != chosen:
                 judged = self._question.judge(offer)
                 reason = judged if isinstance(judged, str) else f"{chosen} is the better match"
