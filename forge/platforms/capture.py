@@ -3,12 +3,12 @@
 import hashlib
 import os
 import platform
-from pathlib import Path
 
 from forge.domain.device import Device
 from forge.domain.environment import Environment
 from forge.lookup.machine import answer_lines, cpu_features, cpu_field, cuda_version, installed_version
 from forge.platforms.cuda import gpu_facts
+from forge.platforms.host_facts import file_text
 
 
 def capture_environment(*, forge_version: str, forge_commit: str | None, device: Device | None) -> Environment:
@@ -29,27 +29,13 @@ def capture_environment(*, forge_version: str, forge_commit: str | None, device:
         gpu=gpu,
         driver=_first_line("nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader") if gpu else None,
         cuda=cuda_version() if gpu else None,
-        clock_policy=_clock_policy(),
+        clock_policy=file_text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "not reported",
         forge_version=forge_version,
         forge_commit=forge_commit,
-        host_sha256=hashlib.sha256(f"forge host {platform.node()} {_machine_id()}".encode()).hexdigest(),
+        host_sha256=hashlib.sha256(
+            f"forge host {platform.node()} {file_text('/etc/machine-id')}".encode()
+        ).hexdigest(),
     )
-
-
-def _clock_policy() -> str:
-    governor = _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor").strip()
-    return governor or "not reported"
-
-
-def _machine_id() -> str:
-    return _read("/etc/machine-id").strip()
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return ""
 
 
 def _first_line(tool: str, *options: str) -> str | None:

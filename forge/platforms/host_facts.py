@@ -31,15 +31,16 @@ def _caches() -> list[str]:
     """Return level, kind and size of each cache that holds data, smallest first."""
     found = []
     for folder in sorted(CACHES.glob("index*")):
-        level, kind, size = (_read(folder / name) for name in ("level", "type", "size"))
+        level, kind, size = (file_text(folder / name) for name in ("level", "type", "size"))
         if level and size and kind in ("Data", "Unified"):
             shared = " for all that share it" if kind == "Unified" and level != "2" else ""
             found.append(f"L{level} {size}iB{shared}")
     return found
 
 
-def _read(path: Path) -> str:
+def file_text(path: Path | str) -> str:
+    """Return the text of one of the system's files without space around it; empty if it can't be read."""
     try:
-        return path.read_text(encoding="utf-8", errors="replace").strip()
+        return Path(path).read_text(encoding="utf-8", errors="replace").strip()
     except OSError:
         return ""

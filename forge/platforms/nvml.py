@@ -6,10 +6,10 @@ mask bits: NVIDIA, NVML API reference, "Device Queries" and `nvmlClocksEventReas
 
 import os
 from collections.abc import Callable, Container
-from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from forge.domain.device import SLOWDOWN_REASONS, Device, DeviceState, SlowdownReason
+from forge.platforms.host_facts import file_text
 
 Answer = TypeVar("Answer")
 NAMED_BITS = 2 ** len(SLOWDOWN_REASONS) - 1
@@ -91,7 +91,7 @@ def _sample(nvml: Any, handle: Any) -> DeviceState:
     mask = ask("nvmlDeviceGetCurrentClocksEventReasons")
     if mask is None:  # the question's name before driver 535
         mask = ask("nvmlDeviceGetCurrentClocksThrottleReasons")
-    busy_s, stolen_s = host_processor_s(_read("/proc/stat"))
+    busy_s, stolen_s = host_processor_s(file_text("/proc/stat"))
     return DeviceState(
         sm_clock_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_SM),
         memory_clock_mhz=ask("nvmlDeviceGetClockInfo", nvml.NVML_CLOCK_MEM),
@@ -114,10 +114,3 @@ def host_processor_s(stat: str) -> tuple[float, float]:
         :8
     ]  # the guest times after these are already part of user time
     return sum(ticks) / TICKS_PER_S, (ticks[7] if len(ticks) == 8 else 0) / TICKS_PER_S
-
-
-def _read(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii", errors="replace")
-    except OSError:
-        return ""
