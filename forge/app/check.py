@@ -40,6 +40,7 @@ from forge.operations.own import make_known
 from forge.pipeline.constants import with_constants
 from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
+from forge.pipeline.submit import MODEL_ENTRY
 from forge.pipeline.verify import refused_without_running
 from forge.pipeline.weak_reference import require_strong
 from forge.platforms import PROCESSORS
@@ -48,8 +49,6 @@ from forge.sandbox.isolation_here import isolation
 
 STANDS_FOR_A_GPU = "h200"
 """Target of a kernel for GPUs if no GPU is here and none is named: the one for which most kernels are recorded."""
-MODEL = "ModelNew"
-"""Class that a solution of KernelBench defines."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +156,7 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
     place = HERE if on_target is None else AnsweringDevice("cuda", on_target)
     operation, shape, held_out = _asked(request, target, wall, place, progress)
     own = operation.own
-    names = [MODEL, operation.name, *([own.contract.entry] if own else [])]
+    names = [MODEL_ENTRY, operation.name, *([own.contract.entry] if own else [])]
     return _Comparison(
         kernel=kernel,
         tree=tree,

@@ -88,8 +88,8 @@ def work_session(
 ) -> dict[str, Any]:
     """Work a session off, and show it as it goes; return where it stands then."""
     from forge.app.sessions.opening import Means, work_off
+    from forge.app.sessions.trials import DraftScreener
     from forge.app.sessions.view import summary, telling
-    from forge.app.trials import DraftScreener
 
     with reporting("agent") as progress:
         watch = telling(workspace.blobs.get, live(as_json=as_json))

@@ -10,7 +10,7 @@ from forge.app.sessions.authors import read_source
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
-from forge.app.trials import DraftScreener
+from forge.app.sessions.trials import DraftScreener
 from forge.app.workspace import Workspace
 from forge.authors.kinds import AuthorSource, make_author
 from forge.domain.authoring import FailedTrial, TimedTrial

@@ -24,7 +24,7 @@ from forge.projections import sessions
 from forge.projections.sessions import SessionState
 
 if TYPE_CHECKING:
-    from forge.app.trials import DraftScreener
+    from forge.app.sessions.trials import DraftScreener
 
 Watch = Callable[[Recorded[Event], SessionState], None]
 """Callback that is called with each event of the session and the state after it."""

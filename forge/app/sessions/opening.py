@@ -30,7 +30,7 @@ from forge.pipeline.sessions.loop import Loop
 from forge.projections.sessions import SessionState
 
 if TYPE_CHECKING:
-    from forge.app.trials import DraftScreener
+    from forge.app.sessions.trials import DraftScreener
 
 TRANSCRIPT_VERSION = 1
 """Version of the loop, of its steps and log entries. A session of another version isn't resumed or replayed."""

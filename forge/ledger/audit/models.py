@@ -12,7 +12,7 @@ from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.payload import canonical_text, render
-from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.rule import within_band
 from forge.ledger.audit.samples import Document, Times, ratio_of
 from forge.ledger.audit.stored import stored_bytes, stored_document
@@ -24,8 +24,6 @@ _REPEATED = ("own_error", "adopted_error", "equal_tokens")
 """Fields of a comparison that the model's process says."""
 _OF_LINE = ("op", "backend", "kernel_id", "sha256", "reason", "hits")
 """Fields of a used kernel that the process's report says."""
-_MALFORMED_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Exceptions that reading a document of another form raises."""
 
 
 class ModelNumbers:
@@ -43,7 +41,7 @@ class ModelNumbers:
         for seq, kind, payload in rows:
             try:
                 yield from (AuditProblem(seq, *one) for one in self._of_event(kind, json.loads(payload)))
-            except _MALFORMED_ERRORS as error:
+            except MALFORMED_ERRORS as error:
                 yield AuditProblem(seq, "numbers", "a payload and samples of a known form", repr(error)[:200])
 
     def _of_event(self, kind: bytes, event: Document) -> list[Difference]:

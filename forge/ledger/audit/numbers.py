@@ -14,7 +14,7 @@ from forge.ledger.audit.each_ledger import Row
 from forge.ledger.audit.early_stop import stop_differences
 from forge.ledger.audit.further_shapes import proven_shapes, shape_differences, unnamed_evidence
 from forge.ledger.audit.replicated import replication_differences
-from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.rule import (
     baseline_used,
     counted_measurement,
@@ -36,10 +36,6 @@ TYPES = (
     *("ExperimentClosed", "RunSealed", "ReplicationRecorded", "BenchmarkInvalidated"),
 )
 """Types of events that state a number, or that are needed to check one."""
-_MALFORMED_ERRORS = (
-    *(ArithmeticError, AssertionError, AttributeError, LookupError, RecursionError, TypeError, ValueError),
-)
-"""Exceptions that reading a document of another form raises."""
 
 
 class Numbers:
@@ -69,7 +65,7 @@ class Numbers:
             try:
                 document = json.loads(payload)
                 found = list(self._of_event(seq, kind.decode(), document))
-            except _MALFORMED_ERRORS as error:
+            except (*MALFORMED_ERRORS, AssertionError) as error:
                 yield AuditProblem(seq, "numbers", "a payload and samples of a known form", repr(error)[:200])
                 continue
             if kind.decode() in _REFERENCED_TYPES:

@@ -17,7 +17,7 @@ from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.offered import further_shape, offered
 from forge.ledger.audit.published_kernels import kernel_problems
 from forge.ledger.audit.published_models import PublishedModels
-from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.rule import counted_measurement, speedup_over
 from forge.ledger.audit.samples import Document
 from forge.proof.files import read
@@ -34,8 +34,6 @@ _TYPES = (
 """Types of the events that the documents repeat, as SQL."""
 _ON_OFFER = ("active", "deprecated")
 """Statuses of kernels that a lookup may answer with."""
-_MALFORMED_ERRORS = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Exceptions that reading a document of another form raises."""
 
 
 class Published:
@@ -80,12 +78,12 @@ class Published:
                     apart(seq, event)
                 else:
                     self._take(seq, kind, event)
-        except _MALFORMED_ERRORS:
+        except MALFORMED_ERRORS:
             return []  # the check of the rows reports it
         for name, content in self._found.items():
             try:
                 found += self._of_document(connection, name, content)
-            except _MALFORMED_ERRORS as error:
+            except MALFORMED_ERRORS as error:
                 found.append(AuditProblem(None, f"published {name}", "a document of its form", repr(error)[:200]))
         found += self._models.problems()
         for kernel_id, (seq, promotion) in sorted(self._promoted.items()):
@@ -281,7 +279,7 @@ def _snapshot(pointer: bytes | None) -> str | None:
     """Return the snapshot's name; None if the pointer names no file in the same folder."""
     try:
         name = json.loads(pointer)["snapshot"] if pointer is not None else None
-    except _MALFORMED_ERRORS:
+    except MALFORMED_ERRORS:
         return None
     return name if isinstance(name, str) and "/" not in name else None
 

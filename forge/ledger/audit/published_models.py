@@ -6,12 +6,11 @@ from pathlib import Path
 
 from forge.errors import UsageError
 from forge.ledger.audit.differences import differences
-from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.samples import Document
 from forge.proof.files import read
 
 FILE = "models.json"
-_MALFORMED_ERRORS = (AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
 
 
 class PublishedModels:
@@ -42,5 +41,5 @@ class PublishedModels:
             for seq in sorted(wanted & set(listed)):
                 for field, expected, found in differences(self._events[seq], listed[seq], ""):
                     yield AuditProblem(seq, f"published {FILE}: {field}", expected[:500], found[:500])
-        except _MALFORMED_ERRORS as error:
+        except (*MALFORMED_ERRORS, OSError) as error:
             yield AuditProblem(None, f"published {FILE}", "a document of its form", repr(error)[:200])

@@ -7,6 +7,9 @@ PROBLEM_LIMIT = 1000
 """Number of problems after which an audit stops reading rows, unless all are asked for. The first ones show the
 cause."""
 
+MALFORMED_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""Exceptions that reading a document of another form raises."""
+
 Verdict = Literal["consistent", "other_ledger", "not_signed", "truncated", "rewritten", "unreadable"]
 """Result of comparing a ledger with a checkpoint."""
 KeyVerdict = Literal["vouched", "unvouched"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.each_ledger import Row
-from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.samples import Document
 from forge.ledger.audit.stored import stored_document
 
@@ -20,8 +20,6 @@ _OF_JUDGEMENT = ("gates", "gates_sha256")
 _OF_REPLICATION = ("kernel_id", "benchmark_seq", "outcome", "reason", "baseline_used", "workloads", "comparisons")
 _OLDER_WITHOUT = ("built", "simulated")
 """Fields that the first reports lack."""
-_MALFORMED_ERRORS = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Exceptions that reading a document of another form raises."""
 
 
 def report_problems(rows: Iterable[Row], runs: Path) -> Iterator[AuditProblem]:
@@ -33,7 +31,7 @@ def report_problems(rows: Iterable[Row], runs: Path) -> Iterator[AuditProblem]:
             if report is not None:
                 found = list(report_differences(kind.decode(), event, report, runs))
                 yield from (AuditProblem(seq, *one) for one in found)
-        except _MALFORMED_ERRORS as error:
+        except MALFORMED_ERRORS as error:
             yield AuditProblem(seq, "report", "a payload and a report of a known form", repr(error)[:200])
 
 

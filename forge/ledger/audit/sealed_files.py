@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from forge.ledger.audit.each_ledger import Row
-from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.samples import Document
 
 TYPES = (
@@ -19,8 +19,6 @@ TYPES = (
 """Types of the events that name a file of a run, and the event that seals it."""
 _VERIFICATION = "verification_report.json"
 _BENCHMARK = "benchmark_report.json"
-_MALFORMED_ERRORS = (AttributeError, LookupError, OSError, RecursionError, TypeError, ValueError)
-"""Exceptions that reading a document of another form raises, or one that isn't there."""
 
 
 def sealed_file_problems(rows: Iterable[Row], runs: Path) -> Iterator[AuditProblem]:
@@ -34,7 +32,7 @@ def sealed_file_problems(rows: Iterable[Row], runs: Path) -> Iterator[AuditProbl
                 yield from _of_folder(seq, runs / event["run_id"], files)
             else:
                 _name(files, kind, event)
-        except _MALFORMED_ERRORS:
+        except (*MALFORMED_ERRORS, OSError):
             continue  # the checks of the payload, the report and the manifest tell it
 
 

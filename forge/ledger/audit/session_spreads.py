@@ -13,7 +13,7 @@ from pathlib import Path
 
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.each_ledger import Row
-from forge.ledger.audit.report import AuditProblem
+from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.rule import control_band
 from forge.ledger.audit.samples import Document
 from forge.ledger.audit.stored import stored_document
@@ -27,8 +27,6 @@ _SMALLEST = 0.002
 """Relative difference that is always allowed, since the clocks don't resolve less."""
 _NORMAL_975 = 1.959964
 """The 97.5 % quantile of the normal distribution."""
-_MALFORMED_ERRORS = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
-"""Exceptions that reading a document of another form raises."""
 
 
 def spread_problems(rows: Iterable[Row], runs: Path) -> Iterator[AuditProblem]:
@@ -38,7 +36,7 @@ def spread_problems(rows: Iterable[Row], runs: Path) -> Iterator[AuditProblem]:
         try:
             event = json.loads(payload)
             yield from (AuditProblem(seq, *one) for one in _of_replication(event, earlier, runs))
-        except _MALFORMED_ERRORS as error:
+        except MALFORMED_ERRORS as error:
             yield AuditProblem(seq, "comparisons", "a payload of a known form", repr(error)[:200])
 
 

@@ -4,6 +4,7 @@ import time
 from dataclasses import dataclass
 
 from forge.app.known_tasks import find_task
+from forge.app.sessions.exchange import NS_PER_MS
 from forge.app.site import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Missed, Screen
@@ -17,9 +18,6 @@ from forge.lab.job import Progress
 from forge.lab.packages import require_lab
 from forge.pipeline.job import screening_job
 from forge.pipeline.sessions.ground import ScreenOutcome
-
-NS_PER_MS = 1_000_000
-"""Number of nanoseconds in a millisecond."""
 
 
 @dataclass(frozen=True)
