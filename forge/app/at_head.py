@@ -22,9 +22,10 @@ from forge.app.policy_stamp import was_read
 from forge.app.quick_run import chosen_run, report_of
 from forge.app.run_documents import OF_A_RUN, RunDocuments, newest_of
 from forge.app.untouched import connect_untouched
+from forge.app.user_paths import read_regular
 from forge.errors import ForgeError
 from forge.ledger.blobs import BlobStore
-from forge.ledger.crash_marker import BEGAN, ENDED, presence_path
+from forge.ledger.crash_marker import BEGAN, ENDED, MARKS_LIMIT, presence_path
 from forge.ledger.opening import TAIL_ROWS, check_connected
 from forge.ledger.plain_rows import PlainEvent, plain_event, plain_events
 from forge.ledger.runs.names import CAS
@@ -252,7 +253,7 @@ def _opened(home: Path, opened: contextlib.ExitStack) -> AtHead | None:
 def _is_quiet(ledger: Path) -> bool:
     """Return whether no process is at work in the workspace, and none was killed there."""
     try:
-        marks = presence_path(ledger).read_bytes()
+        marks = read_regular(presence_path(ledger), limit_bytes=MARKS_LIMIT)
     except FileNotFoundError:
         return True
     return marks.count(BEGAN) == marks.count(ENDED)

@@ -5,7 +5,8 @@ Importing the package imports nothing. Import what you need from its module:
 - `store`: `Ledger`, the only writer of history, and its reader
 - `batch`, `writing`, `reading`, `replay`, `chain`, `statements`, `table`: what is appended, how it is hashed and how
   it is read again
-- `transaction`, `lock`, `connection`, `opening`, `create`, `schema`: the database file, and who may write to it now
+- `transaction`, `lock`, `own_file`, `connection`, `opening`, `create`, `schema`: the database file, and who may write
+  to it now
 - `tree`, `merkle`: the Merkle tree over the events' hashes, kept in the transaction that appends
 - `blobs`: content-addressed bytes, written before the event that names them
 - `actors`: which actors may write which events

@@ -10,13 +10,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from forge.ledger.own_file import open_own
+
 
 class WriterLock:
     """`flock` on `<database>.lock`, held for one transaction at a time."""
 
     def __init__(self, database: Path) -> None:
-        flags = os.O_RDONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        self._descriptor = os.open(lock_path(database), flags, 0o644)
+        self._descriptor = open_own(lock_path(database), os.O_RDONLY)
 
     def take(self) -> None:
         """Wait for the lock."""

@@ -1,4 +1,4 @@
-"""Commands that read a published folder in which each file was replaced by a pipe, or by one without end."""
+"""Commands in a workspace where a file that Forge makes was replaced by a pipe, or by one without end."""
 
 import os
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.asking import ask
+from tests.cli.asking import ask, history
 
 FAR_BEYOND_MEMORY = 2**42
 
@@ -30,3 +30,30 @@ def test_no_pipe_and_no_file_without_end_holds_a_reader_up(home: Path, make: Cal
     assert ask("kernel", "list", "--home", home).status == 0
     assert ask("ledger", "rebuild", "--home", home).status == 0
     assert ask("ledger", "verify", "--full", "--home", home).status == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("kernel_registry.db.present", ("kernel", "list")),
+        ("kernel_registry.db.present", ("run", "list")),
+        ("kernel_registry.db.lock", ("ledger", "checkpoint")),
+    ],
+)
+def test_a_pipe_beside_the_ledger_is_named_and_not_waited_for(name: str, command: tuple[str, ...], home: Path) -> None:
+    beside = home / name
+    before = history(home)
+    beside.unlink(missing_ok=True)
+    os.mkfifo(beside)
+    refused = ask(*command, "--home", home)
+    assert refused.status == 1
+    assert f"{str(beside)!r} is 'prw-r--r--', expected a regular file" in refused.error
+    beside.unlink()
+    assert history(home) == before
+
+
+def test_counts_of_processes_that_never_end_are_begun_anew(home: Path) -> None:
+    present = home / "kernel_registry.db.present"
+    endless(present)
+    assert ask("kernel", "list", "--home", home).status == 0
+    assert present.stat().st_size < FAR_BEYOND_MEMORY
