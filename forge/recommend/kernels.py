@@ -7,7 +7,7 @@ used. Nothing about the model's speed follows from it.
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from forge.lookup import Policy, Registry, Result
+from forge.lookup import Health, Policy, Registry, Result
 from forge.recommend.models import ModelShape, find_model
 from forge.recommend.passes import Annotation
 from forge.recommend.plan import KernelOptimizationMetadata, Plan
@@ -81,7 +81,7 @@ class KernelRegistryPass:
             return [Annotation(rank=plan.rank, notes=("no kernel registry is here to look into",)) for plan in plans]
         registry = self._opened(self._path)
         health = registry.health()
-        notes = () if health.ok else (f"the registry in use is the last good one: {health.error}",)
+        notes = (f"the registry in use is the last good one: {health.error}",) if health.error else _behind(health)
         model = find_model(request.model)
         return [
             Annotation(
@@ -99,6 +99,16 @@ class KernelRegistryPass:
         else:
             self._registry.refresh()
         return self._registry
+
+
+def _behind(health: Health) -> tuple[str, ...]:
+    """Return a note if the registry lacks decisions of the ledger beside it."""
+    if not health.stale:
+        return ()
+    return (
+        f"the registry is stale: it shows event {health.ledger_seq} of ledger {health.ledger_id}, and the "
+        "ledger beside it has newer decisions or is another one; forge kernel list publishes them",
+    )
 
 
 def _found(registry: Registry, plan: Plan, slots: Sequence[Slot]) -> list[KernelOptimizationMetadata]:

@@ -53,6 +53,17 @@ def ask_there(home: Path, *command: object) -> Answer:
     return Answer(ran.returncode, ran.stdout, ran.stderr)
 
 
+def test_a_recommendation_says_that_a_revocation_is_not_published_yet(promoted: Path) -> None:
+    model = ("recommend", "--model", "llama3.1-8b", "--gpu", "h200", "--home", promoted)
+    assert "stale" not in ask(*model).err
+    revoke_only(promoted)
+    assert "note: kernel_registry: the registry is stale: it shows event " in ask(*model).err
+    notes = ask(*model, "--json").document["plans"][0]["notes"]
+    assert sum("forge kernel list publishes them" in note for note in notes) == 1
+    assert ask("kernel", "list", "--home", promoted).status == 0
+    assert "stale" not in ask(*model).err
+
+
 def test_a_lookup_answers_with_no_kernel_that_the_ledger_has_revoked(promoted: Path) -> None:
     assert ask("lookup", *SLOT, "--home", promoted).status == 0
     revoke_only(promoted)
