@@ -1,5 +1,6 @@
 """check: one kernel against one reference, without a workspace."""
 
+import shlex
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -116,6 +117,13 @@ class CheckOptions:
         """Return the reference, if one is wanted, and the kernel; raise UsageError for options that don't fit."""
         if self.shape is not None and self.op is None:
             raise UsageError("--shape without --op: expected no --shape, since a reference file has its own sizes")
+        for path in files:
+            if path.is_dir():
+                options = "" if self.op is None else f" --op {shlex.quote(self.op)}"
+                raise UsageError(
+                    f"{str(path)!r} is a folder: expected a file such as kernel.py in it",
+                    hint=f"forge {command}{options or ' --op OP'} {shlex.quote(str(path / 'kernel.py'))}",
+                )
         wanted = 1 if self.op is not None else 2
         if len(files) != wanted:
             counted = "1 file" if len(files) == 1 else f"{len(files)} files"

@@ -20,8 +20,8 @@ BEGAN = b"+"
 ENDED = b"-"
 """Byte that a process adds when it ends in good order."""
 MARKS_LIMIT = 1 << 24
-"""Largest number of marks that are counted, one a byte. Chosen: processes that are never alone must begin eight million
-times to reach it. A longer file counts as left by a killed process, which makes it short again."""
+"""Largest number of marks that are counted, one a byte. Chosen: eight million processes that are never alone.
+A longer file counts as left by a killed process, which makes it short again."""
 
 
 class Presence:

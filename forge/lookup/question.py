@@ -67,10 +67,12 @@ class Question:
     def barred(self, offer: "Offer") -> str | None:
         """Return why a kernel may not answer, whatever the shape."""
         kernel, policy = offer.kernel, self.policy
-        if kernel.status != "active" and not (kernel.status == "deprecated" and policy.deprecated):
-            return f"{kernel.status}: {offer.status_reason}"
+        if other_gpu := self._gpu_barred(kernel.gpu):
+            return other_gpu
         if kernel.dtype != self.dtype:
             return f"dtype {kernel.dtype}, asked {self.dtype}"
+        if kernel.status != "active" and not (kernel.status == "deprecated" and policy.deprecated):
+            return f"{kernel.status}: {offer.status_reason}"
         if self.language not in {None, kernel.language}:
             return f"language {kernel.language}, asked {self.language}"
         if policy.abi_key not in {None, kernel.abi_key}:
@@ -80,7 +82,7 @@ class Question:
         if policy.evidence == "replicated" and offer.state != "replicated":
             return "provisional: measured on one occasion, asked for replicated evidence"
         if self.points(offer):
-            return self._gpu_barred(kernel.gpu)
+            return None
         return "never measured" if policy.regime == "cold" else f"never measured with {policy.regime} operands"
 
     def _gpu_barred(self, gpu: str) -> str | None:

@@ -171,13 +171,14 @@ def _parse_metadata(untrusted: bytes, task: Task) -> Metadata | BadFolder:
         json.loads(untrusted, object_pairs_hook=_named_once, parse_int=str)
     except (ValueError, RecursionError) as error:
         return BadFolder(f"metadata.json: {error}")
+    language = document.get("language")
+    if isinstance(language, str) and language not in LANGUAGES:
+        *names, last = map(repr, LANGUAGES)
+        return BadFolder(f"metadata.json: language: got {shortened(language)}, expected {', '.join(names)} or {last}")
     try:
         metadata = Metadata.model_validate(document)
     except ValidationError as error:
         return BadFolder(f"metadata.json: {misfit(error, Metadata)}")
-    if metadata.language not in LANGUAGES:
-        *names, last = map(repr, LANGUAGES)
-        return BadFolder(f"metadata.json: language: got {metadata.language!r}, expected {', '.join(names)} or {last}")
     for field, said, wanted in (("op", metadata.op, task.op), ("language", metadata.language, task.language)):
         if said != wanted:
             return BadFolder(f"metadata.json: {field} is {said!r}, the task's is {wanted!r}")

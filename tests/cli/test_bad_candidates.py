@@ -88,6 +88,10 @@ BAD_METADATA: dict[str, tuple[bytes | dict[str, object], str]] = {
         {**BASE, "language": "basic"},
         "language: got 'basic', expected 'cpp', 'cuda', 'triton' or 'torch'",
     ),
+    "language by its usual name": (
+        {**BASE, "language": "c++"},
+        "language: got 'c++', expected 'cpp', 'cuda', 'triton' or 'torch'",
+    ),
     "entry point as path": ({**BASE, "entry_point": "os.system"}, "entry_point: "),
     "another kernel file": (
         {**BASE, "kernel_file": "../../etc/passwd"},

@@ -105,6 +105,35 @@ def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None
         assert said in refused.error
 
 
+def test_a_folder_in_place_of_a_file_is_named_with_the_command_for_its_kernel(tmp_path: Path) -> None:
+    folder = tmp_path / "my kernel"
+    folder.mkdir()
+    (folder / "kernel.py").write_text(RIGHT)
+    alone = ask("check", folder)
+    assert (alone.status, alone.last) == (2, f"try: forge check --op OP '{folder}/kernel.py'")
+    assert f"{str(folder)!r} is a folder: expected a file" in alone.error
+    asked = ask("watch", folder, "--op", "rmsnorm")
+    assert (asked.status, asked.last) == (2, f"try: forge watch --op rmsnorm '{folder}/kernel.py'")
+
+
+@pytest.mark.usefixtures("walls")
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("x.half()", "another element type: float16[16, 64]"),
+        ("x[1:]", "another shape: float32[15, 64]"),
+        ("x, x", "exactly one torch.Tensor for each"),
+    ],
+)
+def test_outputs_in_another_form_are_shown_beside_the_expected_one(tmp_path: Path, wrong: str, said: str) -> None:
+    (tmp_path / "reference.py").write_text(REFERENCE)
+    (tmp_path / "kernel.py").write_text(f"import torch\n\n\ndef scaled(x):\n    return {wrong}\n")
+    document = ask("check", tmp_path / "reference.py", tmp_path / "kernel.py", "--json").document
+    assert said in document["reason"]["message"]
+    assert document["reason"]["message"].endswith("; expected output fp32[16, 64]")
+    assert document["gates"][-1]["threshold"] == "output fp32[16, 64]"
+
+
 @pytest.mark.usefixtures("walls")
 def test_a_shorter_limit_ends_a_kernel_that_hangs(tmp_path: Path) -> None:
     kernel = tmp_path / "kernel.py"

@@ -324,6 +324,13 @@ def test_a_wrong_value_names_the_lines_that_it_comes_from(
     assert of_form.comes_from == ()
 
 
+def test_no_line_is_named_where_the_reason_is_a_text_that_is_missing() -> None:
+    text = in_cpp(f"{LOOP}o[i] = g[i] * u[i];").replace("CPP_SOURCE", "SOURCE")
+    named = {"entry": "silu_mul", "language": "cpp"}
+    assert place_to_mend(text.encode(), **named, code="INCORRECT_NUMERICAL") is not None
+    assert place_to_mend(text.encode(), **named, code="STATIC_POLICY") is None
+
+
 def test_the_loop_around_a_line_that_a_wrong_value_comes_from_is_named() -> None:
     body = (
         *(

@@ -40,7 +40,9 @@ def test_no_pipe_and_no_file_without_end_holds_a_reader_up(home: Path, make: Cal
         ("kernel_registry.db.lock", ("ledger", "checkpoint")),
     ],
 )
-def test_a_pipe_beside_the_ledger_is_named_and_not_waited_for(name: str, command: tuple[str, ...], home: Path) -> None:
+def test_a_pipe_beside_the_ledger_is_named_and_not_waited_for(
+    name: str, command: tuple[str, ...], home: Path
+) -> None:
     beside = home / name
     before = history(home)
     beside.unlink(missing_ok=True)

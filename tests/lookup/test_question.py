@@ -6,7 +6,7 @@ from forge.errors import UnknownName, UsageError
 from forge.lookup import Policy
 from forge.lookup.question import slug
 from tests.lookup.asking import ASK, BETWEEN, published
-from tests.projections.histories import promoted
+from tests.projections.histories import promoted, revoke
 from tests.projections.values import EDGES, task
 
 BAD_SHAPES = [
@@ -63,6 +63,17 @@ def test_a_policy_is_a_policy(history, tmp_path, policy):
 def test_a_distance_that_is_none_is_refused(octaves):
     with pytest.raises(UsageError, match="bad max_octaves"):
         Policy(max_octaves=octaves)
+
+
+def test_a_kernel_of_another_gpu_says_so_before_anything_about_its_evidence(history, tmp_path):
+    kernel_id = promoted(history)
+    revoke(history, kernel_id)
+    registry = published(history, tmp_path)
+    assert registry.lookup(**ASK).rejected[0][1].startswith("revoked: ")
+    for other in ({"gpu": "cpu"}, {"gpu": "h100"}):
+        (slot,) = other.values()
+        assert registry.lookup(**{**ASK, **other}).rejected == [(kernel_id, f"gpu h200, asked {slot}")]
+    assert registry.lookup(**{**ASK, "dtype": "fp32"}).rejected == [(kernel_id, "dtype bf16, asked fp32")]
 
 
 MOMENTS = ["", "yesterday", "2026-13-01", "2026-01-31T12:00:00", 2026, b"2026-01-31", "0001-01-01T00:00:00+23:59"]

@@ -16,6 +16,8 @@ from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
 """Reasons about a tensor's form, which the code in Python decides in every language."""
+STATED = frozenset({"STATIC_POLICY"})
+"""Reason codes whose message or findings name the place themselves."""
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
 REMEMBERED = frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"})
 KERNEL = "kernel.py"
@@ -97,6 +99,8 @@ def place_to_mend(
     function = _entry(module, entry)
     if function is None:
         return _place(text, 1, f"begins a file without {entry}")
+    if code in STATED:
+        return None
     in_kernel = [(kind, line) for kind, file, line in findings if file == KERNEL]
     keeps_at = next((line for kind, line in in_kernel if kind in KEEPS), None)
     if code in REMEMBERED and keeps_at is not None:
