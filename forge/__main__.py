@@ -96,7 +96,7 @@ def _run() -> None:
     except (KeyboardInterrupt, SystemExit, typer.Abort) as ended:  # typer makes the one of the other
         interrupted = isinstance(ended, KeyboardInterrupt | typer.Abort)
         if interrupted or (isinstance(ended, SystemExit) and ended.code == INTERRUPTED):
-            _leave_interrupted()
+            _leave_interrupted(_goes_on_with(ended))
         raise
 
 
@@ -147,8 +147,14 @@ def _fail_of_usage(error: Exception) -> "NoReturn":
     fail("USAGE", said, following=f"{named} --help", status=2)
 
 
-def _leave_interrupted() -> "NoReturn":
-    """End after an interruption; name the run that goes on, if the command had one."""
+def _goes_on_with(ended: BaseException) -> str | None:
+    """Return the command that an interrupted one said will go on; typer keeps the interruption as a cause."""
+    said = [one.args[0] for one in (ended, ended.__cause__) if isinstance(one, KeyboardInterrupt) and one.args]
+    return str(said[0]) if said else None
+
+
+def _leave_interrupted(following: str | None = None) -> "NoReturn":
+    """End after an interruption; name what goes on: the command that was said, or the run that the command had."""
     from forge.cli import command_of
     from forge.cli.index import RUN_COMMANDS
     from forge.cli.output import say
@@ -157,7 +163,8 @@ def _leave_interrupted() -> "NoReturn":
     of_a_run = not RUN_COMMANDS.isdisjoint(sys.argv[1:2])
     said = "what was recorded stays, and a run can be taken up again" if of_a_run else "what was recorded stays"
     say(f"interrupted; {said}")
-    suggest("try", "forge run show last" if of_a_run else f"{command_of(sys.argv[1:])} --help")
+    usual = "forge run show last" if of_a_run else f"{command_of(sys.argv[1:])} --help"
+    suggest("try", following or usual)
     sys.exit(INTERRUPTED)
 
 

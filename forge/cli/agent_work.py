@@ -97,9 +97,8 @@ def work_session(
         means = Means(progress=progress, watch=watch, model=asked, screener=screener)
         try:
             state = work_off(workspace, session_id, author, means)
-        except KeyboardInterrupt:
-            say(f"to go on after this interruption: forge agent resume {session_id}")
-            raise
+        except KeyboardInterrupt as interrupted:
+            raise KeyboardInterrupt(f"forge agent resume {session_id}") from interrupted
     found = summary(state)
     show_state(found, as_json=as_json, one_line=True)
     return found

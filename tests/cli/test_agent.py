@@ -3,7 +3,10 @@
 import contextlib
 import io
 import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -160,3 +163,26 @@ def test_a_person_gets_the_brief_submits_and_reads_the_feedback(home: Path, draf
     assert (resumed.status, "waits for a person" in resumed.error) == (2, True)
     assert ask("agent", "replay", "last", "--home", home).status == 0
     assert ledger_stands(home)
+
+
+@pytest.mark.usefixtures("walls")
+def test_an_interrupted_session_names_the_command_that_goes_on_with_it(home: Path) -> None:
+    task = task_of(home)
+    command = [sys.executable, "-m", "forge", "agent", "run", task, "--author", "search", "--template", str(TEMPLATE)]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(
+        [*command, "--home", str(home)],
+        **pipes,
+        env=environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background ignores it
+    ) as running:
+        assert running.stdout is not None
+        assert "search works on" in running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        _, said = running.communicate(timeout=60)
+    assert running.returncode == 130
+    (session,) = ask("agent", "list", "--home", home, "--json").document
+    *_, told, following = said.splitlines()
+    assert told == "interrupted; what was recorded stays"
+    assert following == f"try: forge agent resume {session['session_id']} --home {home}"
