@@ -32,7 +32,6 @@ MAY_NAME_TRIALS = (
     "app/undecided.py",  # what trials of undecided runs tell, hidden from an answer
     "app/desk/session_figures.py",  # what trials of undecided runs tell, withheld from callers
     "app/desk/told.py",  # likewise
-    "app/sessions/trials.py",
     "app/estimates.py",  # records an estimate; a benchmark says what is promoted
     "app/session",
     "app/solve/",  # hands drafts in; gates and clock say what becomes of them
