@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
-from forge.lab.admission.mutants import admit, answers_tried
+from forge.lab.admission.mutants import admit, mutants_of, variants_of
 from forge.operations import OPERATIONS
 from forge.operations.operation import Operation
 from forge.operations.scores import SCORES_FILE, MutantScore
@@ -22,10 +22,9 @@ def score(operation: Operation, policy: Policy) -> MutantScore:
     survivors: dict[str, tuple[DType, ...]] = {}
     refused: dict[str, tuple[DType, ...]] = {}
     for dtype in operation.dtypes:
-        tried = answers_tried(operation, dtype)
         found = admit(operation, scored_shape(operation), dtype, policy)
-        mutants |= dict.fromkeys(tried.mutants)
-        honest |= dict.fromkeys(tried.honest)
+        mutants |= dict.fromkeys(name for name, _ in mutants_of(operation, dtype))
+        honest |= dict.fromkeys(name for name, _ in variants_of(operation))
         for names, by_name in ((found.survivors, survivors), (found.refused, refused)):
             by_name |= {name: (*by_name.get(name, ()), dtype) for name in names}
     return MutantScore(mutants=tuple(mutants), survivors=survivors, honest=tuple(honest), refused=refused)

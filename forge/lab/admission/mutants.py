@@ -65,20 +65,6 @@ def admit(operation: Operation, shape: Mapping[str, int], dtype: DType, policy: 
     return _admit(operation.name, tuple(sorted(shape.items())), dtype, policy, _OperationKey(operation))
 
 
-@dataclass(frozen=True)
-class Tried:
-    """The names of the answers that an operation is tried on."""
-
-    mutants: tuple[str, ...]
-    honest: tuple[str, ...]
-
-
-def answers_tried(operation: Operation, dtype: DType) -> Tried:
-    """Return what `admit` tries, in its order."""
-    mutants, honest = _mutants(operation, dtype), _variants(operation)
-    return Tried(tuple(name for name, _ in mutants), tuple(name for name, _ in honest))
-
-
 class _OperationKey:
     """An operation as a cache key: equal if it is the same object."""
 
@@ -96,9 +82,9 @@ class _OperationKey:
 def _admit(_: str, sizes: tuple[tuple[str, int], ...], dtype: DType, policy: Policy, key: _OperationKey) -> Admission:
     operation = key.operation
     questions = tuple(_questions(operation, dict(sizes), dtype))
-    mutants = dict(_mutants(operation, dtype))
+    mutants = dict(mutants_of(operation, dtype))
     survivors = tuple(name for name, answer in mutants.items() if not _refused(answer, questions, dtype, policy))
-    variants = dict(_variants(operation))
+    variants = dict(variants_of(operation))
     refused = tuple(name for name, answer in variants.items() if _refused(answer, questions, dtype, policy))
     return Admission(
         mutants=len(mutants),
@@ -171,7 +157,7 @@ def _right(outputs: Outputs, question: _Question, dtype: DType, policy: Policy) 
     )
 
 
-def _mutants(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
+def mutants_of(operation: Operation, dtype: DType) -> Iterator[tuple[str, Answer]]:
     """Yield answers in which one output is wrong and the others are right; then the operation's own mutants."""
     for position, spec in enumerate(operation.outputs):
         is_coarse = spec.element_type(dtype) not in DTYPES
@@ -256,7 +242,8 @@ def _lower_precision(operation: Operation, question: _Question, dtype: DType) ->
     return tuple(coarse(one, dtype) for one in outputs_of(operation, operation.reference, inputs, question.scalars))
 
 
-def _variants(operation: Operation) -> Iterator[tuple[str, Answer]]:
+def variants_of(operation: Operation) -> Iterator[tuple[str, Answer]]:
+    """Yield the right answers, which are computed in other ways."""
     yield "the reference", lambda question: question.reference
     yield (
         "fp64, rounded once",
