@@ -35,7 +35,3 @@ class Painter:
 
     def _painted(self, text: str, colour: str) -> str:
         return f"\x1b[{colour}m{text}\x1b[0m" if self.coloured and text.strip() else text
-
-
-PLAIN = Painter(coloured=False)
-"""Paints nothing."""

@@ -1,6 +1,6 @@
 """Places in a candidate's sources that a reader should look at. Syntax alone finds them; none is a verdict."""
 
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -27,7 +27,6 @@ FindingKind = Literal[
     "eval_exec",
     "serialized_payload",
 ]
-FINDING_KINDS: tuple[FindingKind, ...] = get_args(FindingKind)
 Position = Annotated[int, Field(ge=1)]
 
 

@@ -9,10 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from forge.cli.colour import PLAIN, Painter
+from forge.cli.colour import Painter
 from forge.cli.output import number_text
 from forge.cli.table_layout import cell_width, table_lines
 
+PLAIN = Painter(coloured=False)
 WORDS = st.text(st.sampled_from("ab01_=,./"), min_size=1, max_size=60)
 CELLS = st.lists(WORDS, max_size=12).map(" ".join)
 

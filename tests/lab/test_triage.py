@@ -6,13 +6,14 @@ import time
 import warnings
 from functools import cache
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from forge.domain.candidate import FILE_LIMIT_BYTES, Metadata
-from forge.domain.source_finding import FINDING_KINDS, SourceFinding
+from forge.domain.source_finding import FindingKind, SourceFinding
 from forge.domain.task import LanguageName
 from forge.lab.triage import triage
 from forge.lab.triage.collector import MOST_PLACES, WHY
@@ -316,7 +317,7 @@ def test_the_largest_file_that_is_taken_is_read_in_bounded_time(name: str) -> No
         began_s = time.process_time()
         found = triage(tree, kernel, metadata=described, language=find_language(language), entry_point="f")
         assert time.process_time() - began_s < limit_s()
-        assert all(sum(one.kind == kind for one in found.findings) <= MOST_PLACES for kind in FINDING_KINDS)
+        assert all(sum(one.kind == kind for one in found.findings) <= MOST_PLACES for kind in get_args(FindingKind))
 
 
 def test_places_that_arent_listed_are_counted() -> None:
@@ -333,7 +334,7 @@ def test_excerpts_show_no_control_characters() -> None:
 
 
 def test_every_kind_says_why_it_matters() -> None:
-    assert set(WHY) == set(FINDING_KINDS)
+    assert set(WHY) == set(get_args(FindingKind))
 
 
 def test_the_order_of_statements_never_matters_to_what_is_kept() -> None:
