@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.demo import examples_folder
-from forge.app.sessions.authors import read_source
+from forge.app.sessions.author_folders import read_source
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session

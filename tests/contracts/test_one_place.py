@@ -105,7 +105,7 @@ class FirstAuthor(FolderAuthor):
 MAKE = """
 from pathlib import Path
 
-from forge.app.sessions.authors import read_source
+from forge.app.sessions.author_folders import read_source
 from forge.authors.kinds import make_author
 
 print(make_author(read_source("first", Path("drafts"), {})).name)

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from forge.app.sessions.authors import template_files
+from forge.app.sessions.author_folders import template_files
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import Template, parse_template
 from forge.domain.authoring import Draft, FailedTrial, Screen, Setting, TimedTrial

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from forge.app.sessions.authors import HINT, read_source
+from forge.app.sessions.author_folders import HINT, read_source
 from forge.app.sessions.briefed import briefed_source, known_prices, model_of, model_settings
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
 from forge.app.sessions.exchange import Model
