@@ -211,7 +211,7 @@ def _sizes_outside(domain: KernelDomain, axis: str, size: int) -> list[int]:
     sizes = domain.axes[axis]
     found = [sizes.low - 1, sizes.high + 1, sizes.high + sizes.step, 2 * sizes.high]
     if sizes.values is not None:
-        found += [one + 1 for one in sizes.values]
+        found += [beside for one in sizes.values for beside in (one - 1, one + 1)]
     elif sizes.step > 1:
         found += [size + 1, size + sizes.step // 2, sizes.low + 1, 1]
     return [one for one in found if not sizes.contains(one)]
@@ -220,7 +220,7 @@ def _sizes_outside(domain: KernelDomain, axis: str, size: int) -> list[int]:
 def _breaking(
     domain: KernelDomain, relation: Divisible | ProductLimit | NotAbove, inside: Mapping[str, int]
 ) -> list[Sizes]:
-    """Return shapes that break one relation, by a larger size of one axis."""
+    """Return shapes that break one relation, by another size of one axis."""
     match relation:
         case Divisible(axis=axis):
             sizes = domain.sizes_of(axis)
@@ -233,7 +233,10 @@ def _breaking(
                 shapes.append({**inside, axis: size})
             return shapes
         case NotAbove(axis=axis, other=other):
-            return [{**inside, axis: domain.sizes_of(axis).at_least(inside[other] + 1)}]
+            return [
+                {**inside, axis: domain.sizes_of(axis).at_least(inside[other] + 1)},
+                {**inside, other: domain.sizes_of(other).at_most(inside[axis] - 1)},
+            ]
         case _:
             assert_never(relation)
 

@@ -105,6 +105,13 @@ class AxisDomain(Value):
         below, above = self.at_most(size), self.at_least(size)
         return below if abs(size - below) <= abs(above - size) else above
 
+    def broken_limits(self, axis: str, size: int) -> list[str]:
+        """Return as text each limit that a size outside breaks; none if it is zero, and zero isn't declared."""
+        said = [] if self.least is None or size >= self.least else [f"{axis} >= {self.least}"]
+        said += [] if self.most is None or size <= self.most else [f"{axis} <= {self.most}"]
+        said += [] if size % self.step == 0 else [f"{axis} % {self.step} == 0"]
+        return said + ([] if self.values is None or size in self.values else [self.conditions(axis)[-1]])
+
     def conditions(self, axis: str) -> list[str]:
         """Return each limit on the axis' sizes as text, such as `hidden_size % 8 == 0`."""
         said = [] if self.least is None else [f"{axis} >= {self.least}"]

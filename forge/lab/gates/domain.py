@@ -12,6 +12,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
+from forge.domain.broken_conditions import one_for_each
 from forge.domain.domain_shapes import outside_in_several, outside_shapes, random_outside
 from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.domain.kernel_domain import KernelDomain
@@ -51,7 +52,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         return NotAsked(observed="no domain is declared, so all of the contract was asked", threshold=THRESHOLD)
     raised, answered = 0, list[Question]()
     most = kernel.runner.most_asked_outside
-    for question in itertools.islice(_questions(kernel, domain, int(PLACED_SHARE * most)), most):
+    for question in _questions(kernel, domain, most):
         wrong = _ask(kernel, question)
         if isinstance(wrong, Failed):
             return wrong
@@ -104,15 +105,16 @@ def _with_other_values(kernel: LoadedKernel, answered: Sequence[Question]) -> Fa
     return None
 
 
-def _questions(kernel: LoadedKernel, domain: KernelDomain, most_placed: int) -> Iterator[Question]:
-    """Yield the questions: some layouts and addresses first; then shapes, each in random order.
+def _questions(kernel: LoadedKernel, domain: KernelDomain, most: int) -> Iterator[Question]:
+    """Yield one question for each condition on sizes, and `most` others; `PLACED_SHARE` of those are placements.
 
     Shapes just outside alternate with random ones, and with shapes that lie outside in several axes. Kernels mostly
     miss limits just outside; no author knows the random shapes.
     """
     placed = list(_placed_outside(kernel, domain))
     kernel.rng.shuffle(placed)
-    for condition, placement in placed[:most_placed]:
+    placed = placed[: int(PLACED_SHARE * most)]
+    for condition, placement in placed:
         yield condition, kernel.shape, placement
     least = {kernel.operation.row_axis: int("sizes" not in kernel.definition.declares)}
     just_outside = outside_shapes(domain, kernel.shape, least)
@@ -120,10 +122,14 @@ def _questions(kernel: LoadedKernel, domain: KernelDomain, most_placed: int) -> 
     several = outside_in_several(domain, kernel.shape, [*just_outside, *anywhere], kernel.rng)
     for found in (just_outside, anywhere):
         kernel.rng.shuffle(found)
+    alone = [one for one in (*just_outside, *anywhere) if _may_be_asked(kernel, one[0])]
+    kernel.rng.shuffle(alone)
+    for shape, condition in one_for_each(domain, alone):
+        yield condition, shape, PLAIN
     in_turns = itertools.chain.from_iterable(itertools.zip_longest(just_outside, anywhere, several))
-    for shape, condition in filter(None, in_turns):
-        if _may_be_asked(kernel, shape):
-            yield condition, shape, PLAIN
+    others = (one for one in in_turns if one is not None and _may_be_asked(kernel, one[0]))
+    for shape, condition in itertools.islice(others, most - len(placed)):
+        yield condition, shape, PLAIN
 
 
 def _placed_outside(kernel: LoadedKernel, domain: KernelDomain) -> Iterator[tuple[str, Placement]]:
