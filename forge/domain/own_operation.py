@@ -167,6 +167,8 @@ class Result(Value):
     local: Local | None = Field(default=None, exclude_if=is_unset)
     """A narrower bound, for a task in which `error` alone lets known wrong answers pass. None: it isn't needed."""
     varied: Varied = Field(default=(), exclude_if=is_empty)
+    borrowed: bool = Field(default=False, exclude_if=is_false)
+    """True if the reference returns memory of an operand or of its module, so that each call's result is a copy."""
 
     @property
     def axes(self) -> tuple[str, ...]:
@@ -212,6 +214,9 @@ class Contract(Value):
     """True if the reference runs in fp64. Otherwise it is its own oracle, with a wider tolerance."""
     axes: tuple[Axis, ...] = Field(default=(), max_length=8, exclude_if=is_empty)
     """Sizes that vary besides the batch, as the user declares them."""
+    returned: Literally = Field(default="", exclude_if="".__eq__)
+    """Form of what is returned: a literal of tuples and dictionaries with `...` for each result. Empty: the contract
+    is older, and any form is accepted."""
     syntax_sha256: Digest | None = Field(default=None, exclude_if=is_unset)
     """Digest of the file's syntax tree, which identifies the operation. None: its bytes do, as in older contracts."""
 

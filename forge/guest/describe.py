@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from . import channel, load, memory, module, wire, written
+from . import channel, load, memory, module, results, wire, written
 from .written import TEXT_LIMIT, ProblemError
 
 Made = TypeVar("Made")
@@ -102,7 +102,9 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
         built = _step("init", "Model(...)", lambda: module.made(called, init, seed, dtype))
     torch.manual_seed(seed)
     drawn = _step("inputs", "get_inputs()", draw)
-    returned = _step("forward", "the call", lambda: _called(built or called, drawn, dtype))
+    given = [(name, _cast(one, dtype), by_name) for name, one, by_name in drawn]
+    returned = _step("forward", "the call", lambda: _called(built or called, given, dtype))
+    found = _step("forward", "the call", lambda: results.placed(returned))
     arguments_said = _step(
         "literal", "an argument", lambda: [said for one in drawn for said in written.argument(*one)]
     )
@@ -113,7 +115,8 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
         "init_named": named if init[1] else "",
         "arguments": arguments_said,
         "states": _step("init", "the state dict", lambda: _states(built)),
-        "results": _step("no_tensor", "a result", lambda: [written.result(*one) for one in returned]),
+        "results": _step("no_tensor", "a result", lambda: _results(found, given, built)),
+        "returned": results.form(returned),
         "generator": "get_inputs" in vars(loaded),
     }
 
@@ -146,7 +149,9 @@ def _step(code: str, what: str, do: Callable[[], Made]) -> Made:
 
 def _entry(loaded: ModuleType, function: str) -> tuple[str, str]:
     named = vars(loaded)
-    if not function and isinstance(named.get("Model"), type):
+    if not function and isinstance(model := named.get("Model"), type):
+        if not issubclass(model, torch.nn.Module):
+            raise ProblemError("no_entry", "its class Model is no torch.nn.Module: expected one with a forward()")
         return "model", "Model"
     if function:
         if not callable(named.get(function)):
@@ -254,11 +259,26 @@ def _require_room(
         raise ProblemError("room", str(needed))
 
 
-def _called(function: Function, drawn: Passed, dtype: torch.dtype) -> list[tuple[str, object]]:
-    given = [(name, _cast(one, dtype), by_name) for name, one, by_name in drawn]
+def _called(function: Function, given: Passed, dtype: torch.dtype) -> object:
     positional = [one for _, one, by_name in given if not by_name]
     with module.default_dtype(dtype):
-        return list(module.placed(function(*positional, **{name: one for name, one, by_name in given if by_name})))
+        return function(*positional, **{name: one for name, one, by_name in given if by_name})
+
+
+def _results(
+    found: Sequence[tuple[str, Any]], given: Passed, built: torch.nn.Module | None
+) -> list[dict[str, object]]:  # Any: foreign code returned it
+    said = [written.result(*one) for one in found]
+    operands = [one for _, value, _ in given for one in module.leaves(value, torch.Tensor)]
+    borrowed = results.borrowed([one for _, one in found], [*operands, *_held(built)])
+    return [{**one, "borrowed": lent} for one, lent in zip(said, borrowed, strict=True)]
+
+
+def _held(built: torch.nn.Module | None) -> list[torch.Tensor]:
+    """Return the tensors that a module holds, in its state dict or not."""
+    parts = built.modules() if built is not None else ()
+    attributes = (one for part in parts for one in vars(part).values() if isinstance(one, torch.Tensor))
+    return [*attributes, *(built.state_dict().values() if built is not None else ())]
 
 
 def _cast(value: object, dtype: torch.dtype) -> object:

@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from . import reach
+from . import reach, results
 
 Function = Callable[..., object]
 Initial = tuple[tuple[object, ...], Mapping[str, object]]
@@ -30,17 +30,10 @@ MODULE, COMPILED, WIDE, INPUTS, STATE = "module", "module_compile", "module_fp64
 state dict under a seed."""
 TUNED = "_max_autotune"
 """End of `wrap` if torch.compile tunes as long as it likes; without CUDA graphs, since the host times its own."""
-MOST_DEPTH = 8
-"""Number of levels of nested tuples and lists that are opened, at most. Chosen; results of models have two or three
-levels. A loop of lists would have no end."""
 
 
 class OtherStateError(Exception):
     """The module's state dict has other names or sizes than the contract's."""
-
-
-class OtherKeysError(Exception):
-    """The returned dictionary has other keys than the reference's, or keys that aren't names."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +51,10 @@ class Contract:
     """Names of the arguments that are passed by name."""
     keys: tuple[str, ...]
     """Places of the results in the returned dictionary; none if no dictionary is returned."""
+    returned: str
+    """Form of what is returned, as `results.form` writes it; empty: the contract is older than that."""
+    borrowed: frozenset[int]
+    """Places of the results that are an operand's or the module's memory in the reference, and need a copy."""
     states: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
     """Tensors of the state dict: the names of each, and its sizes."""
 
@@ -81,6 +78,8 @@ def read_contract(directory: Path) -> Contract:
         names=tuple(one["name"] for one in said["arguments"]),
         keywords=frozenset(one["name"] for one in said["arguments"] if one["keyword"]),
         keys=tuple(said["keys"]),
+        returned=said["returned"],
+        borrowed=frozenset(said["borrowed"]),
         states=tuple((tuple(one["names"]), tuple(one["sizes"])) for one in said["states"]),
     )
 
@@ -191,11 +190,8 @@ class Bound:
             return self._results(self._function(*positional, **keywords))
 
     def _results(self, returned: object) -> tuple[torch.Tensor, ...]:
-        found = placed(returned)
-        keys = tuple(key for key, _ in found if key)
-        if keys != self._contract.keys:
-            raise OtherKeysError(f"the results have the keys {list(keys)}, expected {list(self._contract.keys)}")
-        return tuple(one for _, one in found)
+        contract = self._contract
+        return results.read(returned, contract.keys, contract.returned, contract.borrowed)
 
 
 def leaves(value: object, kind: object) -> Iterator[Any]:
@@ -215,32 +211,6 @@ def filled(value: object, given: Iterator[torch.Tensor]) -> object:
     if isinstance(value, list | tuple):
         return type(value)(filled(one, given) for one in value)
     return {key: filled(one, given) for key, one in value.items()} if isinstance(value, dict) else value
-
-
-def flat(returned: object) -> tuple[torch.Tensor, ...]:
-    """Return all results in order as one tuple; nested tuples, lists and dictionaries are opened."""
-    return tuple(one for _, one in placed(returned))
-
-
-def placed(returned: object, at: tuple[str, ...] = (), named: bool = False) -> tuple[tuple[str, torch.Tensor], ...]:
-    """Return all results in order, each with its place if a dictionary is on the way to it.
-
-    Dictionaries are read in the order of their keys, so that it doesn't matter in which order they were filled.
-    """
-    if isinstance(returned, Mapping) and len(at) < MOST_DEPTH:
-        keys = sorted(map(_name, returned))
-        return tuple(found for key in keys for found in placed(returned[key], (*at, key), True))
-    if isinstance(returned, tuple | list) and len(at) < MOST_DEPTH:
-        numbered = enumerate(returned)
-        return tuple(found for place, one in numbered for found in placed(one, (*at, str(place)), named))
-    return ((".".join(at) if named else "", returned),)  # the harness refuses what isn't a tensor
-
-
-def _name(key: object) -> str:
-    """Return a key that no position and no two keys with a dot between them can be taken for."""
-    if type(key) is str and key.isidentifier() and key.isascii():
-        return key
-    raise OtherKeysError(f"the results have the key {key!r}: expected names of letters, digits and underscores")
 
 
 def passed_values(drawn: object, function: Function, *, skip: int) -> list[tuple[str, object, bool]]:

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from . import channel, describe, load, module, wire
+from . import channel, describe, load, module, results, wire
 
 TEXT_LIMIT = 400
 """Number of characters of a problem's text, at most. Chosen; an error shows the text whole."""
@@ -184,7 +184,7 @@ def _ran(body: dict[str, object], raw: list[bytes]) -> dict[str, object]:
 
 def _outputs(returned: object, raw: list[bytes]) -> list[dict[str, object]]:
     found = []
-    for one in module.flat(returned):
+    for one in results.flat(returned):
         if not isinstance(one, torch.Tensor):
             raise GraphError("a result is no tensor")
         content = one.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()

@@ -40,7 +40,7 @@ class Runner:
     """Elements of all operands up to which a shape inside a domain is never made smaller. Then 65,537 rows of 128
     columns are still asked."""
     most_asked_outside: int = 24
-    """Number of questions outside a domain, at most, besides one for each condition. Each may compile a kernel anew."""
+    """Number of questions outside a domain, besides one for each condition, at most. Each may compile a kernel."""
     corner_rows_range: tuple[int, int] = (64, 300)
     """Range from which the number of rows is drawn where several axes have tails at once. Chosen; more rows cost time
     to draw and to judge."""

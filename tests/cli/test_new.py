@@ -43,6 +43,36 @@ def get_inputs():
 def get_init_inputs():
     return [32]
 """
+NAMED = """import torch
+
+
+def kernel(x, y, *, scale):
+    return {"sum": (x * scale).sum(0), "parts": [x + 1.0, (torch.relu(y), y)]}
+
+
+def get_inputs():
+    return [torch.randn(16, 64), torch.randn(16, 4), 2.0]
+"""
+NESTED = """import torch
+from torch import nn
+
+
+class Model(nn.Module):
+    def __init__(self, width, *, hidden):
+        super().__init__()
+        self.rnn = nn.LSTM(width, hidden)
+
+    def forward(self, x, *, state=None):
+        return self.rnn(x, state)
+
+
+def get_inputs():
+    return {"x": torch.randn(7, 4, 6), "state": (torch.randn(1, 4, 5), torch.randn(1, 4, 5))}
+
+
+def get_init_inputs():
+    return [[6], {"hidden": 5}]
+"""
 SOLUTION = MODULE.replace("class Model(", "class ModelNew(").replace(
     "torch.relu(self.linear(x))", "self.linear(x).clamp(min=0)"
 )
@@ -91,7 +121,11 @@ def test_a_starting_point_in_cuda_is_built(empty: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("walls", "short_series")
-@pytest.mark.parametrize(("source", "language"), [(FUNCTION, "torch"), (MODULE, "cpp")], ids=["function", "module"])
+@pytest.mark.parametrize(
+    ("source", "language"),
+    [(FUNCTION, "torch"), (MODULE, "cpp"), (NAMED, "torch"), (NESTED, "cpp")],
+    ids=["function", "module", "keywords and a dictionary", "nested results"],
+)
 def test_a_starting_point_for_a_reference_file_passes(
     source: str, language: str, empty: Path, tmp_path: Path
 ) -> None:

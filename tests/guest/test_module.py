@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from forge.domain.own_operation import Constant, Contract, Normal, Operand, Result, Weight
-from forge.guest import module
+from forge.guest import module, results
 from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
 from forge.operations.own import own_operation
 
@@ -93,7 +93,9 @@ def test_the_state_under_a_seed_is_each_tensor_once(folder: Path) -> None:
 
 def test_a_guest_is_told_no_family_and_no_tolerance() -> None:
     told = json.loads(contract_file(CONTRACT))
-    assert sorted(told) == ["arguments", "dtype", "init", "init_named", "keys", "seed", "states"]
+    assert sorted(told) == [
+        *("arguments", "borrowed", "dtype", "init", "init_named", "keys", "returned", "seed", "states")
+    ]
     assert told["arguments"][0] == {"keyword": False, "literal": None, "name": "x"}
 
 
@@ -143,7 +145,7 @@ def test_results_under_other_keys_are_refused_with_the_keys(tmp_path: Path) -> N
     def kernel(x: torch.Tensor, shift: torch.Tensor, *, mask: torch.Tensor, factor: float) -> object:
         return (x + shift) * factor, (x * mask).sum(0)
 
-    with pytest.raises(module.OtherKeysError, match=r"the keys \[\], expected \['rows', 'sum'\]"):
+    with pytest.raises(results.OtherKeysError, match=r"the keys \[\], expected \['rows', 'sum'\]"):
         module.wrapped({}, kernel, tmp_path, wrap=module.MODULE)(torch.rand(4, 3), torch.rand(4, 3), torch.rand(3))
 
 
@@ -161,14 +163,14 @@ def test_arguments_are_named_by_the_function_that_takes_them() -> None:
 
 def test_nested_results_are_named_by_keys_and_positions() -> None:
     first, second, third = torch.ones(1), torch.ones(2), torch.ones(3)
-    found = module.placed(({"b": [second, third], "a": first}, third))
+    found = results.placed(({"b": [second, third], "a": first}, third))
     assert [key for key, _ in found] == ["0.a", "0.b.0", "0.b.1", ""]
 
 
 @pytest.mark.parametrize("key", [0, "0", "a.b", "", None, ("a",)])
 def test_a_key_that_could_be_taken_for_another_place_is_refused(key: object) -> None:
-    with pytest.raises(module.OtherKeysError, match="expected names of letters, digits and underscores"):
-        module.placed({"a": torch.ones(1), key: torch.ones(1)})
+    with pytest.raises(results.OtherKeysError, match="expected names of letters, digits and underscores"):
+        results.placed({"a": torch.ones(1), key: torch.ones(1)})
 
 
 def test_a_contract_reads_as_an_operation_that_this_process_cant_run() -> None:

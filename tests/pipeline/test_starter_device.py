@@ -25,9 +25,11 @@ def test_the_tests_operands_lie_where_the_kernel_runs(task: Any, device: str) ->
 @pytest.mark.parametrize("form", ["model", "function"])
 def test_operands_of_a_reference_file_are_moved_there_however_nested(form: str) -> None:
     names = {"own": True, "form": form, "entry": "kernel", "base": "Model", "count": 1, "device": '"meta"'}
+    names |= {"init": "[]", "init_named": "{}"}
     for template in ("starter_tests.py.j2", "starter_bench.py.j2"):
         text = environment().get_template(template).render(**names)
-        assert "on_device(reference.get_inputs())" in text
+        assert "reference.get_inputs())\n" in text
+        assert "drawn = on_device(drawn)" in text
         defined: dict[str, Any] = {"torch": torch}
         exec(
             text[text.index("DEVICE = ") : text.index("def ", text.index("def on_device") + 4)], defined

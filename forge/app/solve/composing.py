@@ -17,6 +17,7 @@ from forge.domain.task import Task
 from forge.events.module import ModuleComposed
 from forge.lab.job import Progress
 from forge.lab.parts.compose import CannotCompose, PartKernel, composed_kernel
+from forge.operations import find_operation
 from forge.pipeline.starter import starter_files
 
 COMPOSER = "agent:composer"
@@ -62,7 +63,9 @@ def _draft(source: bytes, apart: TakenApart, kernels: Kernels, task: Task) -> Dr
     """Return the composed candidate; raise CannotCompose."""
     assert apart.graph is not None
     placed = {place: kernels[one] for place, one in enumerate(apart.signatures) if one in kernels}
-    text, has_cpp = composed_kernel(source.decode(), apart.graph, apart.parts, placed)
+    own = find_operation(task.op).own
+    form = own.contract.returned if own is not None else ""
+    text, has_cpp = composed_kernel(source.decode(), apart.graph, apart.parts, placed, returned=form)
     files = {name: content.decode() for name, content in starter_files(task, solution=text.encode()).items()}
     if has_cpp:
         described = json.loads(files["metadata.json"]) | {"cpp": CppBuild().model_dump(mode="json")}

@@ -22,6 +22,8 @@ def contract_file(contract: Contract) -> bytes:
                 if not getattr(one, "within", "")
             ],
             "keys": [one.key for one in contract.results if one.key],
+            "returned": contract.returned,
+            "borrowed": [place for place, one in enumerate(contract.results) if one.borrowed],
             "states": [{"names": list(one.names), "sizes": list(one.sizes)} for one in contract.weights],
         }
     )

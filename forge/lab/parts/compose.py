@@ -48,11 +48,12 @@ class _Renamed:
 
 
 def composed_kernel(
-    module_source: str, graph: Graph, parts: Sequence[Part], kernels: Mapping[int, PartKernel]
+    module_source: str, graph: Graph, parts: Sequence[Part], kernels: Mapping[int, PartKernel], *, returned: str = ""
 ) -> tuple[str, bool]:
     """Return a kernel.py for the whole module, and whether it has C++ text. `kernels` maps a part's place to its own.
 
-    Raises CannotCompose.
+    `returned` is the form of the module's results, with `...` for each; without it, one result is no tuple. Raises
+    CannotCompose.
     """
     by_text: dict[str, _Renamed] = {}
     for place, kernel in kernels.items():
@@ -79,7 +80,7 @@ def composed_kernel(
             raise CannotCompose("its C++ text has three double quotes: expected none")
         pieces.append(f'{SOURCE} = r"""\n{text}\n"""\n')
     pieces += [one.python for one in by_text.values()]
-    pieces += [_functions(parts, entries), _composed(graph, parts, entries), module_source, _MODEL]
+    pieces += [_functions(parts, entries), _composed(graph, parts, entries, returned), module_source, _MODEL]
     return "\n\n".join(pieces), bool(cpp)
 
 
@@ -100,14 +101,19 @@ def _functions(parts: Sequence[Part], entries: Mapping[int, str]) -> str:
     return "\n\n".join(functions)
 
 
-def _composed(graph: Graph, parts: Sequence[Part], entries: Mapping[int, str]) -> str:
+def _composed(graph: Graph, parts: Sequence[Part], entries: Mapping[int, str], form: str) -> str:
     def call(place: int, given: list[str]) -> str:
         if place not in entries:
             return f"_part_{place}({', '.join(given)})"
         return f"_as_tuple({entries[place]}({', '.join(f'{one}.contiguous()' for one in given)}))"
 
-    steps, returned = steps_of(graph, parts, call)
-    return f"def _composed(inputs, state):\n{steps}    return {returned}\n"
+    steps, results = steps_of(graph, parts, call)
+    wanted = form.count("...") if form else len(results)
+    if wanted != len(results):
+        raise CannotCompose(f"the graph has {len(results)} results, and the module returns {wanted}")
+    for one in results if form else ():
+        form = form.replace("...", one, 1)
+    return f"def _composed(inputs, state):\n{steps}    return {form or ', '.join(results)}\n"
 
 
 def _renamed(kernel: PartKernel, prefix: str) -> _Renamed:

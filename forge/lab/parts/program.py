@@ -54,14 +54,14 @@ def composed(graph: Graph, parts: Sequence[Part]) -> Composed:
         parameters = ", ".join(f"in_{one}" for one in range(len(part.inputs)))
         functions.append(f"def part_{place}({parameters}):\n{body_of(part)}\n\n")
     steps, returned = steps_of(graph, parts, lambda place, given: f"part_{place}({', '.join(given)})")
-    body = f"{steps}    return ({returned},)\n"
+    body = f"{steps}    return ({', '.join(returned)},)\n"
     source = f"import torch\n\n\n{''.join(functions)}def composed(inputs, state):\n{body}"
     state = [node for node in graph.nodes if node.op == "state"]
     return Composed(source, tuple(dict.fromkeys(node.origin for node in state)))
 
 
-def steps_of(graph: Graph, parts: Sequence[Part], call: Callable[[int, list[str]], str]) -> tuple[str, str]:
-    """Return the body of a function of `inputs` and `state` that runs all parts, and the names that it returns.
+def steps_of(graph: Graph, parts: Sequence[Part], call: Callable[[int, list[str]], str]) -> tuple[str, list[str]]:
+    """Return the body of a function of `inputs` and `state` that runs all parts, and its results as expressions.
 
     `call` returns the call of the part at a place with tensors of these names.
     """
@@ -72,8 +72,7 @@ def steps_of(graph: Graph, parts: Sequence[Part], call: Callable[[int, list[str]
     for place, part in enumerate(parts):
         taken = ", ".join(names[name] for name in part.outputs)
         lines.append(f"({taken},) = {call(place, [names[name] for name in part.inputs])}")
-    returned = ", ".join(written(one, names) for one in graph.outputs)
-    return "".join(f"    {line}\n" for line in lines), returned
+    return "".join(f"    {line}\n" for line in lines), [written(one, names) for one in graph.outputs]
 
 
 def _drawn(tensor: Tensor) -> str:

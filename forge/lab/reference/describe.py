@@ -18,7 +18,7 @@ from forge.domain.tensors import TORCH_NAMES, DType, Shape
 from forge.errors import ReferenceRefused
 from forge.lab.calls.refusal import require_verdict
 from forge.lab.job import STILL_S, WALL_PER_CPU_S
-from forge.lab.reference.literals import parse_literal
+from forge.lab.reference.literals import parse_literal, require_form
 from forge.lab.reference.packed import require_places
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.languages import LANGUAGES
@@ -102,6 +102,8 @@ class DescribedResult(DescribedTensor):
     """A tensor that the call returns, with its place in a dictionary if there is one."""
 
     key: ResultKey = ""
+    borrowed: bool = False
+    """Whether it lies in the memory of an operand or of the module."""
 
 
 class DescribedArgument(Value):
@@ -134,6 +136,8 @@ class Description(Value):
     arguments: Annotated[tuple[DescribedArgument, ...], Field(max_length=64)]
     states: Annotated[tuple[DescribedState, ...], Field(max_length=4096)]
     results: Annotated[tuple[DescribedResult, ...], Field(max_length=64)]
+    returned: Literally
+    """Form in which the results stand, as a literal with `...` for each."""
     generator: bool
 
 
@@ -242,6 +246,7 @@ def _require_complete(question: SubmittedReference, description: Description) ->
     by_place, by_name = map(parse_literal, (description.init, description.init_named or "{}"))
     if not (isinstance(by_place, ast.List) and isinstance(by_name, ast.Dict)):
         raise TypeError("what get_init_inputs() gives is neither a list nor a dictionary")
+    require_form(description.returned, len(description.results))
     require_places([(one.name, one.within, one.literal) for one in description.arguments])
 
 

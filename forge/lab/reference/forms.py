@@ -43,9 +43,15 @@ def contract_of(question: SubmittedReference, said: Description, *, seed: int) -
             for one in said.states
         ),
         results=tuple(
-            Result(key=one.key, element=element_of(one.dtype, question, "a result"), sizes=one.sizes)
+            Result(
+                key=one.key,
+                element=element_of(one.dtype, question, "a result"),
+                sizes=one.sizes,
+                borrowed=one.borrowed,
+            )
             for one in said.results
         ),
+        returned=said.returned,
         batch=tensors[0].sizes[0] if tensors[0].sizes else 1,
     )
 

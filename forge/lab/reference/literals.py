@@ -23,6 +23,32 @@ def count_places(tree: ast.expr) -> int:
             return 0
 
 
+def require_form(untrusted_text: str, results: int) -> None:
+    """Raise ValueError or SyntaxError unless a text has so many `...`, in tuples and dictionaries alone."""
+    tree = parse_source(untrusted_text, mode="eval").body
+    _require_places_alone(tree)
+    if count_places(tree) != results:
+        raise ValueError(f"its {results} results don't fit the form {untrusted_text[:100]}")
+
+
+def _require_places_alone(tree: ast.expr) -> None:
+    match tree:
+        case ast.Constant(value=value) if value is ...:
+            return
+        case ast.Tuple(elts=parts):
+            inner = parts
+        case ast.Dict(keys=keys, values=parts) if all(map(_is_name, keys)):
+            inner = parts
+        case _:
+            raise ValueError(f"its results stand in {ast.unparse(tree)[:100]}: expected tuples and dictionaries")
+    for part in inner:
+        _require_places_alone(part)
+
+
+def _is_name(tree: ast.expr | None) -> bool:
+    return isinstance(tree, ast.Constant) and isinstance(tree.value, str) and tree.value.isidentifier()
+
+
 def _require_literal(tree: ast.expr) -> None:
     """Raise ValueError unless a tree is a literal."""
     match tree:

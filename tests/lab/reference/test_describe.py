@@ -19,6 +19,7 @@ SAID = {
     "arguments": [X],
     "states": [],
     "results": [{"dtype": "float32", "sizes": [4, 8]}],
+    "returned": "...",
     "generator": True,
 }
 STATE = {"dtype": "float32", "sizes": [2], "parameter": True}

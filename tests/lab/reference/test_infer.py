@@ -57,6 +57,10 @@ BAD = {
     ),
     "returns no tensor": ("import torch\ndef kernel(x):\n    return float(x.sum())\n" + INPUTS, "returns float"),
     "takes no tensor": ("import torch\ndef kernel(x):\n    return x\ndef get_inputs():\n    return [1]\n", "tensor"),
+    "has a class that is no module": (
+        "class Model:\n    def forward(self, x):\n        return x\n" + INPUTS,
+        "its class Model is no torch.nn.Module",
+    ),
     "returns nothing": ("import torch\ndef kernel(x):\n    return ()\n" + INPUTS, "it returns no tensor"),
     "needs more room than there is": (
         "import torch\ndef kernel(x):\n    return x\ndef get_inputs():\n    return [torch.rand(2**20, 2**20)]\n",

@@ -1,0 +1,85 @@
+"""What a candidate returns must stand as the reference's results do, and may be an operand where they are."""
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from forge.domain.verdict import Accepted, Rejected
+from forge.executor.local import LocalExecutor
+from forge.lab.reference.infer import Inferred
+from forge.sandbox.isolation import Walls
+from tests.lab.reference.references import ask, job_against
+
+pytestmark = pytest.mark.usefixtures("short_series")
+FILE = """
+import torch
+
+
+def kernel(x, y):
+    return {returned}
+
+
+def get_inputs():
+    return [torch.randn(8, 32), torch.randn(8, 4)]
+"""
+ONE, SEVERAL = "torch.relu(x)", "torch.relu(x), ({'y': y, 'sums': [x.sum(-1)]},)"
+
+
+@cache
+def frozen(returned: str) -> Inferred:
+    return ask(FILE.format(returned=returned))
+
+
+def test_the_form_of_the_results_and_what_is_an_operand_are_frozen(walls: Walls) -> None:
+    assert frozen(ONE).contract.returned == "..."
+    several = frozen(SEVERAL).contract
+    assert several.returned == "(..., ({'sums': (..., ), 'y': ...}, ), )"
+    assert [one.borrowed for one in several.results] == [False, False, True]
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        SEVERAL,
+        "[x.clamp(min=0), [{'sums': (x.sum(-1),), 'y': y}]]",
+        "x.relu(), ({'y': y.clone(), 'sums': [x.sum(1)]},)",
+    ],
+    ids=["the reference itself", "lists for tuples", "a copy of the operand"],
+)
+def test_results_that_a_caller_reads_alike_are_accepted(returned: str, tmp_path: Path, walls: Walls) -> None:
+    job = job_against(frozen(SEVERAL), FILE.format(returned=returned), "kernel")
+    assert LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None).verdict == Accepted()
+
+
+@pytest.mark.parametrize(
+    ("reference", "returned", "code"),
+    [
+        (ONE, "(torch.relu(x),)", "RUNTIME_ERROR"),
+        (ONE, "[[torch.relu(x)]]", "RUNTIME_ERROR"),
+        (ONE, "{'y': torch.relu(x)}", "RUNTIME_ERROR"),
+        (SEVERAL, "torch.relu(x), {'y': y, 'sums': [x.sum(-1)]}", "RUNTIME_ERROR"),
+        (SEVERAL, "torch.relu(x), ({'y': y, 'sums': x.sum(-1)},)", "RUNTIME_ERROR"),
+        (SEVERAL, "x.clamp_(min=0), ({'y': y, 'sums': [x.sum(-1)]},)", "INPUT_MUTATED"),
+        (SEVERAL, "torch.relu(x), ({'y': y * 1.01, 'sums': [x.sum(-1)]},)", "INCORRECT_NUMERICAL"),
+    ],
+)
+def test_results_that_stand_otherwise_are_refused(
+    reference: str, returned: str, code: str, tmp_path: Path, walls: Walls
+) -> None:
+    job = job_against(frozen(reference), FILE.format(returned=returned), "kernel")
+    examined = LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None)
+    assert isinstance(examined.verdict, Rejected)
+    assert examined.verdict.reason.code == code
+    if code == "RUNTIME_ERROR":
+        assert "OtherFormError" in examined.log or "OtherKeysError" in examined.log
+
+
+COPIES = "torch.relu(x), x.clone()"
+
+
+def test_an_operand_in_place_of_a_copy_is_refused(tmp_path: Path, walls: Walls) -> None:
+    job = job_against(frozen(COPIES), FILE.format(returned="torch.relu(x), x"), "kernel")
+    verdict = LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None).verdict
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason.code == "STATE_CARRIED"
