@@ -4,13 +4,13 @@ Many tries against one fixed set of shapes teach an author the set. Such an auth
 that are drawn after its bytes are fixed, and that are never used again.
 """
 
-import math
 import random
 
 from forge.domain.own_operation import BATCH, Contract
 from forge.domain.task import HeldOut, Task
 from forge.domain.tensors import Shape
 from forge.events import CandidateRejected, CandidateSubmitted, Recorded
+from forge.lab.inputs.random_sizes import of_class
 from forge.lab.inputs.seeded import Seeded
 from forge.operations.operation import Operation
 from forge.pipeline.create import draw_held_out
@@ -45,19 +45,30 @@ def drawn_for_one(task: Task, operation: Operation, fixed: HeldOut, seed: int) -
 
 
 def _of_reference_file(contract: Contract, fixed: HeldOut, rng: random.Random) -> tuple[Shape, ...]:
-    """Draw sizes in the declared ranges, and batches; no call is larger than one that the reference has run."""
+    """Draw sizes in the declared ranges, and batches; no call is larger than one that the reference has run.
+
+    The ends of declared ranges and one sample alone are no secret: the task's own shapes there come first.
+    """
     room = max(contract.bytes_at(shape) for shape in (contract.shape, *fixed.shapes))
-    found: list[Shape] = []
-    for _ in range(OWN_SHAPES):
+    found = [shape for shape in fixed.shapes if _is_at_an_end(contract, shape)]
+    most_batch = max(shape[BATCH] for shape in fixed.shapes)
+    for place in range(OWN_SHAPES):
         shape = dict(contract.shape)
         for axis in contract.axes:
-            low, high = math.log(max(1, axis.low)), math.log(max(1, axis.high))
-            shape[axis.name] = min(axis.high, max(axis.low, round(math.exp(low + (high - low) * rng.random()))))
+            drawn = of_class(rng, max(1, axis.low), max(1, axis.high), 2, place % 2)
+            shape[axis.name] = min(axis.high, drawn)
         if contract.varies and BATCH not in {axis.name for axis in contract.axes}:
-            shape[BATCH] = rng.randint(2, max(8, min(MOST_BATCH, contract.batch)))
+            larger = place == 0 and most_batch > contract.batch
+            low, high = (contract.batch + 1, most_batch) if larger else (2, max(8, min(MOST_BATCH, contract.batch)))
+            shape[BATCH] = rng.randint(low, high)
         if shape != contract.shape and shape not in found and contract.bytes_at(shape) <= room:
             found.append(shape)
     return tuple(found)
+
+
+def _is_at_an_end(contract: Contract, shape: Shape) -> bool:
+    """Return whether a size is at an end of its declared range, or the batch is one sample."""
+    return shape[BATCH] == 1 or any(shape[axis.name] in (axis.low, axis.high) for axis in contract.axes)
 
 
 def names_a_shape(rejected: CandidateRejected, report: dict[str, object]) -> bool:

@@ -132,6 +132,17 @@ def test_a_refusal_at_a_drawn_shape_does_not_tell_it(
     assert entry.verdict.reason.message == (WITHHELD if withheld else message)
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_an_agents_candidate_is_asked_at_the_ends_of_ranges_and_at_odd_and_even_sizes(seed: int) -> None:
+    contract = CONTRACT.model_copy(update={"varies": True, "axes": (Axis(name="rows", size=8, low=2, high=4000),)})
+    ends = tuple({**contract.shape, **sizes} for sizes in ({"rows": 2}, {"rows": 4000}, {"batch": 1}))
+    fixed = HeldOut(salt="0" * 64, shapes=(*ends, {**contract.shape, "batch": 7, "rows": 4000}))
+    drawn = drawn_for_one(case().task, own_operation(contract, b"x"), fixed, seed)
+    assert drawn[:3] == ends
+    assert {shape["rows"] % 2 for shape in drawn[4:]} == {0, 1}
+    assert any(shape["batch"] > contract.batch for shape in drawn[4:])
+
+
 def test_shapes_for_a_reference_file_lie_in_its_declared_ranges() -> None:
     axis = Axis(name="rows", size=8, low=2, high=40)
     contract = CONTRACT.model_copy(update={"varies": True, "axes": (axis,)})

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -11,6 +10,7 @@ from forge.domain.own_operation import BATCH, Axis, Constant, Contract, Generate
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape, shape_text
 from forge.errors import ReferenceRefused
+from forge.lab.inputs.random_sizes import of_class
 from forge.lab.reference.answers import Answers
 from forge.lab.reference.describe import DeclaredRange, Place, SubmittedReference, refusal
 from forge.lab.reference.drawing import Drawing
@@ -188,6 +188,7 @@ class Shapes:
     def held_out(self, rng: random.Random, *, alone: bool) -> tuple[Shape, ...]:
         """Return shapes that no author is shown: the ends of declared ranges, and random sizes. All were seen to run.
 
+        A batch larger than the frozen one is among them: a kernel may have room for no more rows than it was shown.
         `alone` says whether one sample alone may be asked: normalising over it leaves only rounding errors.
         """
         contract = self._contract
@@ -197,8 +198,10 @@ class Shapes:
         ]
         if contract.varies and alone and BATCH not in declared:
             found.append({**contract.shape, BATCH: 1})
+        if contract.varies and BATCH not in declared:
+            found.append({**contract.shape, BATCH: contract.batch + rng.randint(1, min(contract.batch, MOST_BATCH))})
         count = HELD_OUT if contract.varies or declared else 0
-        random_shapes = [self._random_shape(rng, declared) for _ in range(count)]
+        random_shapes = [self._random_shape(rng, declared, remainder=place % 2) for place in range(count)]
         found += sorted(random_shapes, key=lambda one: tuple(one.values()))
         fitting = [self._fitted(one, ()) for one in found]
         asked = {tuple(one.items()): one for one in fitting if one is not None and one != contract.shape}
@@ -228,11 +231,12 @@ class Shapes:
             return f"a call takes {contract.bytes_at(shape)} bytes: expected at most {room}; draw larger inputs"
         return self._failure(shape)
 
-    def _random_shape(self, rng: random.Random, declared: Mapping[str, Axis]) -> Shape:
+    def _random_shape(self, rng: random.Random, declared: Mapping[str, Axis], *, remainder: int) -> Shape:
+        """Draw a shape; its declared sizes are odd or even, since vectors of a kernel leave a rest at odd sizes."""
         contract = self._contract
         shape = dict(contract.shape)
         for name, one in declared.items():
-            shape[name] = _between(rng, one.low, one.high)
+            shape[name] = min(one.high, of_class(rng, max(1, one.low), max(1, one.high), 2, remainder))
         if contract.varies and BATCH not in declared:
             shape[BATCH] = rng.randint(2, min(MOST_BATCH, max(8, contract.batch)))
         return shape
@@ -241,12 +245,6 @@ class Shapes:
 def _tried_sizes(axis: Axis) -> tuple[int, ...]:
     middle = (axis.low + axis.high) // 2
     return tuple(dict.fromkeys((axis.low, min(axis.high, axis.size + 1), middle, axis.high)))
-
-
-def _between(rng: random.Random, low: int, high: int) -> int:
-    """Draw a size, small ones as likely as large ones: uniform on a logarithmic scale."""
-    share = rng.random()
-    return min(high, max(low, round(math.exp(math.log(max(1, low)) * (1 - share) + math.log(max(1, high)) * share))))
 
 
 def _places_of(contract: Contract, axis: str) -> list[Place]:

@@ -67,6 +67,20 @@ def test_a_width_that_is_hard_coded_is_refused_where_the_width_varies(tmp_path: 
     assert isinstance(verdict_on(found, TORCH + right.replace("weight.numel()", "96"), tmp_path), Rejected)
 
 
+def test_odd_sizes_even_sizes_and_a_larger_batch_are_held_out(tmp_path: Path, walls: Walls) -> None:
+    found = ask(SCALE, ranges=["x.1=2..512"])
+    drawn = [shape["x_1"] for shape in found.held_out if shape["x_1"] not in (2, 96, 512)]
+    assert {size % 2 for size in drawn} == {0, 1}
+    assert any(shape["batch"] > 16 for shape in found.held_out)
+    for left_out in (":, x.shape[1] // 2 * 2 :", "16:"):
+        wrong = (
+            f"def scaled(x, weight):\n    y = x * (weight / weight.numel())\n    y[{left_out}] = 0\n    return y\n"
+        )
+        verdict = verdict_on(found, TORCH + wrong, tmp_path)
+        assert isinstance(verdict, Rejected)
+        assert verdict.reason.code == "INCORRECT_NUMERICAL"
+
+
 def test_lengths_follow_the_size_that_they_count(tmp_path: Path, walls: Walls) -> None:
     found = ask(POOL, axes=["seq=hidden.1"], ranges=["hidden.1=1..300"])
     assert found.contract.shape == {"batch": 16, "seq": 128}
