@@ -21,6 +21,9 @@ QUIET_ALLOCATIONS = 100_000
 MISTAKEN = {errno.ENAMETOOLONG, errno.ENOENT, errno.ELOOP, errno.ENOTDIR}
 """Error numbers of the system for a path that can't exist, or for a current folder that is gone."""
 
+FORBIDDEN = {errno.EACCES, errno.EPERM, errno.EROFS}
+"""Error numbers of the system for a path that this user may not read or write."""
+
 
 def main() -> None:
     """Run the command line; exit 0 done, 1 refused, 2 bad input, 3 this machine can't."""
@@ -136,13 +139,18 @@ def _fail_with(error: "ForgeError") -> "NoReturn":
 
 def _fail_of_usage(error: Exception) -> "NoReturn":
     """End with a mistake in the arguments; without any argument, with the help of a group."""
+    from pydantic import ValidationError
+
     from forge.cli import command_of
     from forge.cli.failing import fail
+    from forge.domain.misfit import unfit
 
     if "NoArgs" in type(error).__name__:
         error.show()  # type: ignore[attr-defined]  # a class of typer's
         sys.exit(2)
-    said = error.format_message()  # type: ignore[attr-defined]
+    said: str = error.format_message()  # type: ignore[attr-defined]
+    if isinstance(error.__cause__, ValidationError):
+        said = f"{said.removesuffix(str(getattr(error, 'message', '')))}{unfit(error.__cause__)}"
     named = command_of(sys.argv[1:2] if "No such command" in said else sys.argv[1:])
     fail("USAGE", said, following=f"{named} --help", status=2)
 
@@ -189,6 +197,9 @@ def _fail_of_the_system(error: OSError) -> "NoReturn":
 
     if error.errno in MISTAKEN:
         said = f"{error}: expected a path that can be followed, from a current folder that is still there"
+        fail("USAGE", said, following=f"{command_of(sys.argv[1:])} --help", status=2)
+    if error.errno in FORBIDDEN:
+        said = f"{error}; what was acknowledged is recorded: expected a path that this user may read and write"
         fail("USAGE", said, following=f"{command_of(sys.argv[1:])} --help", status=2)
     said = f"{error}; what was acknowledged is recorded, and nothing after it: make room, then look"
     fail("STORAGE_FAILED", said, following="forge run list", status=3)

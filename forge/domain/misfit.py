@@ -44,6 +44,14 @@ def misfit(error: ValidationError, model: type[Value]) -> str:
     return f"{shown}: got {shortened(first['input'])}, {_expected(first, model)}"
 
 
+def unfit(error: ValidationError) -> str:
+    """Return the value of an option or argument that doesn't fit, and what was expected."""
+    first = error.errors(include_url=False)[0]
+    expected = _expected(first, Value)
+    _, choice, names = expected.partition(" is not one of ")  # typer's words for a value that isn't in a closed list
+    return f"got {shortened(first['input'])}, {f'expected one of {names}' if choice else expected}".removesuffix(".")
+
+
 def shortened(value: object) -> str:
     """Return a value as Python writes it, with its middle left out if it is long or deep."""
     short = reprlib.Repr()

@@ -67,6 +67,28 @@ BAD_TASKS = {
 }
 
 
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (
+            ("agent", "run", "last", "--author", "search", "--candidates", "-1"),
+            "'--candidates': got '-1', expected at",
+        ),
+        (("audit", "sql", "x", "--seconds=1e9"), "'--seconds': got '1e9', expected at most 600"),
+        (("audit", "sql", "x", "--limit", "1.5"), "'--limit': got '1.5', expected a whole number"),
+        (("audit", "sql", "x", "--seconds", "ten"), "'--seconds': got 'ten', expected a number"),
+        (
+            ("check", "k.py", "--output-format", "pdf"),
+            "got 'pdf', expected one of 'text', 'github', 'junit', 'sarif'",
+        ),
+    ],
+)
+def test_a_value_that_an_option_cant_have_is_shown_with_what_it_may_be(arguments: tuple[str, ...], said: str) -> None:
+    refused = ask(*arguments)
+    assert refused.status == 2
+    assert said in refused.error
+
+
 @pytest.mark.parametrize("case", BAD_TASKS)
 def test_a_task_that_can_not_be_is_refused_before_anything_is_written(case: str, home: Path) -> None:
     changes, value, expected = BAD_TASKS[case]

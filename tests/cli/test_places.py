@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.cli.asking import Answer, ask, check_manners, create_task, history
+from tests.unwritable import obey_modes, unwritable
 
 
 @pytest.fixture
@@ -136,3 +137,16 @@ def test_what_a_backup_says_of_itself_wrongly_is_told_in_one_line(empty: Path, t
     assert "ledger_id: missing, expected" in answer.error
     assert "take another backup" in answer.error
     assert "pydantic" not in answer.err
+
+
+def test_a_folder_that_this_user_may_not_write_to_is_the_callers_mistake(home: Path, tmp_path: Path) -> None:
+    shut = tmp_path / "shut"
+    shut.mkdir()
+    command = [sys.executable, "-m", "forge", "new", "last", str(shut / "kernel"), "--home", str(home)]
+    with unwritable(shut):
+        answer = subprocess.run(command, capture_output=True, text=True, check=False, preexec_fn=obey_modes)
+    assert answer.returncode == 2, answer
+    error, following = answer.stderr.splitlines()[-2:]
+    assert f"Permission denied: '{shut / 'kernel'}'" in error
+    assert error.endswith("expected a path that this user may read and write")
+    assert following.startswith("try: forge new --help")
