@@ -284,5 +284,10 @@ def test_a_parquet_file_gives_the_rows_back(tmp_path):
         write_parquet(answer, tmp_path / "gone" / "rows.parquet")
 
 
+def test_a_table_with_speedups_before_and_after_says_what_its_columns_are(workspace):
+    said = " ".join(speed.regressions(workspace, slower=1.05).notes)
+    assert "earlier, later: speedups over the baseline, with the ends of their 95 % intervals" in said
+
+
 def test_an_answer_is_one_json_document(workspace):
     assert json.loads(json.dumps(speed.leaderboard(workspace).document()))["notes"]

@@ -101,7 +101,7 @@ def leaderboard(
         tuple(rows),
         notes=(
             "n: candidates that were timed with a verdict, those refused as too slow among them; "
-            "best: the highest lower end; typical: the median",
+            "best: the speedup with the highest lower end; typical: the median",
             "attempted: runs that submitted a candidate for the slot, timed or not; best says nothing of the others",
             *(("no attempts: a further shape, timed where a task's main shape was proven",) if bare else ()),
             COLD,
@@ -126,7 +126,9 @@ def regressions(workspace: HasTables, *, slower: float, everything: bool = False
         tuple(rows),
         notes=(
             "machine: the same candidate, shape and baseline on two kinds of machine, if the 95 % intervals of their "
-            "speedups don't overlap. `slower` is later over earlier time",
+            "speedups don't overlap",
+            "earlier, later: speedups over the baseline, with the ends of their 95 % intervals; slower: the "
+            "candidate's later time over its earlier one",
             f"lately: the mean of a kernel's newest ten times over that of those before, above {slower:g}",
             COLD,
         ),
