@@ -17,6 +17,7 @@ from forge.lab.parts.program import body_of, steps_of
 SOURCE = "CPP_SOURCE"
 """Name of the constant that holds the C++ text of all kernels."""
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
+_FUTURE = "from __future__ "
 _EXPORTED = re.compile(r'extern\s++"C"\s++[\w\s*&:<>]*?\b(\w+)\s*\(')
 
 _WORD = re.compile(r"\w+")
@@ -72,7 +73,9 @@ def composed_kernel(
     pieces = [
         '"""A module put together from kernels of its parts. Parts without a kernel run as their references."""\n'
     ]
-    pieces += sorted({line for one in by_text.values() for line in one.imports} | {"import torch"})
+    future, module_source = _without_future(module_source)
+    imports = {line for one in by_text.values() for line in one.imports} | {"import torch", *future}
+    pieces += sorted(imports, key=lambda line: (not line.startswith(_FUTURE), line))
     if cpp:
         included = sorted({line for one in cpp for line in one.includes})
         text = "\n".join([*included, *(one.cpp or "" for one in cpp)])
@@ -90,6 +93,19 @@ _MODEL = '''class ModelNew(Model):
     def forward(self, *inputs):
         return _composed(inputs, self.state_dict(keep_vars=True))
 '''
+
+
+def _without_future(module_source: str) -> tuple[list[str], str]:
+    """Return a file's imports from __future__, which must come first in a text, and the file without them."""
+    try:
+        tree = parse_source(module_source)
+        found = [one for one in tree.body if isinstance(one, ast.ImportFrom) and one.module == "__future__"]
+        if not found:
+            return [], module_source
+        tree.body = [one for one in tree.body if one not in found]
+        return [ast.unparse(one) for one in found], ast.unparse(tree)
+    except (SyntaxError, RecursionError, ValueError) as error:
+        raise CannotCompose("the module can't be written again") from error
 
 
 def _functions(parts: Sequence[Part], entries: Mapping[int, str]) -> str:

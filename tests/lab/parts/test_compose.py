@@ -96,3 +96,23 @@ def test_one_text_with_two_functions_gives_each_part_its_own() -> None:
 def test_a_text_that_cannot_stand_beside_others_is_named(kernel: PartKernel, why: str) -> None:
     with pytest.raises(CannotCompose, match=why):
         composed(kernel)
+
+
+def test_imports_from_the_future_come_first_wherever_they_stood() -> None:
+    parts = require_parts(SMALL, [("a", "b"), ("c", "d")])
+    kernel = PartKernel("from __future__ import division\nfrom Alpha import beta\n" + PLAIN, "kernel", None)
+    module = '"""A module."""\n\nfrom __future__ import (\n    annotations,\n)\n\n' + MODULE
+    text, _ = composed_kernel(module, SMALL, parts, {0: kernel})
+    compile(text, "kernel.py", "exec")
+    assert text.count("from __future__") == 2
+
+
+def test_results_are_returned_in_the_modules_form() -> None:
+    parts = require_parts(SMALL, [("a", "b"), ("c", "d")])
+    kernels = {0: PartKernel(PLAIN, "kernel", None)}
+    plain, _ = composed_kernel(MODULE, SMALL, parts, kernels)
+    (result,) = [line.removeprefix("    return ") for line in plain.splitlines() if line.startswith("    return g_")]
+    nested, _ = composed_kernel(MODULE, SMALL, parts, kernels, returned="({'y': ...}, )")
+    assert f"    return ({{'y': {result}}}, )" in nested
+    with pytest.raises(CannotCompose, match="the module returns 2"):
+        composed_kernel(MODULE, SMALL, parts, kernels, returned="(..., ..., )")
