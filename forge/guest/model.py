@@ -87,8 +87,10 @@ class ModelRunner:
         self._model(self.config, self._collect)
         sys.path.insert(0, str(body["library"]))
         self._ops = self._adopted(str(body["registry"]))
-        sides = [_Side(self, self._model(self.config, one)) for one in (self._keep, self._replace, self._keep)]
-        self._steppers = [side.stepper(mode) for mode in self._modes for side in sides]
+        built = [int(side) for side in body["built"]]
+        functions = {OWN: self._keep, ADOPTED: self._replace, CONTROL: self._keep}
+        sides = {side: _Side(self, self._model(self.config, functions[side])) for side in built}
+        self._steppers = {(mode, side): sides[side].stepper(mode) for mode in self._modes for side in built}
 
     def _plain_config(self) -> dict[str, Any]:
         config = getattr(self._file, "CONFIG", None)
@@ -141,9 +143,9 @@ class ModelRunner:
         position = int(self._workload["context"])
         return lambda called: called(tokens, state, position)
 
-    def window(self, side: int, steps: int) -> None:
-        """Make steps of one side in one mode, and wait until the device is done: the sides of each mode in turn."""
-        step = self._steppers[side]
+    def window(self, mode: str, side: int, steps: int) -> None:
+        """Make steps of one side in one mode, and wait until the device is done."""
+        step = self._steppers[mode, side]
         for _ in range(steps):
             step()
         if self._device != "cpu":
@@ -263,7 +265,7 @@ def main() -> None:
                 if runner is None:
                     runner = ModelRunner(body)
                 elif body["do"] == "window":
-                    runner.window(int(body["side"]), int(body["steps"]))
+                    runner.window(str(body["mode"]), int(body["side"]), int(body["steps"]))
                 else:
                     said = runner.facts()
         except MemoryError:

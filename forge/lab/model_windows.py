@@ -1,7 +1,9 @@
 """Measures a model with its own functions and with adopted kernels: windows in turn, by the host's clock.
 
-Each process pair is a fresh guest that holds both sides and a control. In each round the host asks for one window of
-every side, in random order, and times the answer. A window takes long enough that the messages don't count.
+Each process pair is a fresh guest that holds both sides and a control. The side that is built first may be faster for
+where its memory lies. So the first process pair builds them in a random order, and each further one begins with the
+next side of it. In each round the host asks for one window of every side, in random order, and times the answer. A
+window takes long enough that the messages don't count.
 """
 
 import shutil
@@ -31,6 +33,8 @@ from forge.sandbox.model_guest import ModelGuest
 from forge.sandbox.stage import MODEL, Program, Stage
 
 SIDES = ("own", "adopted", "control")
+OWN, ADOPTED = 0, 1
+"""Places of both sides that are compared."""
 REPLY_BYTES = 1 << 20
 """Largest reply of a guest, in bytes: a report has some hundred lines."""
 LIBRARY = ("__init__.py", "errors.py", "lookup", "proof", "adopt", "guest/plan_launcher.py")
@@ -89,16 +93,17 @@ def measure_model(
         mode: {side: [] for side in SIDES} for mode in question.modes
     }
     facts: dict[str, Any] = {}
+    built = rng.sample(range(len(SIDES)), len(SIDES))
     with _stage(question, isolation) as (stage, folder):
         for _ in range(plan.process_pairs):
-            with _guest(stage, folder, question, plan, policy) as guest:
-                for place, mode in enumerate(question.modes):
-                    first = len(SIDES) * place
-                    steps = _steps(guest, plan.window_s, first)
-                    taken = _windows(guest, steps, plan.rounds, rng, first)
+            with _guest(stage, folder, question, plan, policy, built) as guest:
+                for mode in question.modes:
+                    steps = _steps(guest, mode, plan.window_s)
+                    taken = _windows(guest, mode, steps, plan.rounds, rng)
                     for side in SIDES:
                         times[mode][side].append(taken[side])
                 facts = facts or guest.facts()
+            built = built[1:] + built[:1]
     return {mode: ModelSamples(found, facts) for mode, found in times.items()}
 
 
@@ -112,39 +117,39 @@ class _TimedModel:
         """Return what the model's process says of its answers."""
         return self._guest.ask({"do": "facts"}, SETUP_S)
 
-    def window_s(self, side: int, steps: int) -> float:
+    def window_s(self, mode: ModelMode, side: int, steps: int) -> float:
         """Return the host's time of a window, in seconds."""
         begun = time.perf_counter()
-        self._guest.ask({"do": "window", "side": side, "steps": steps}, WINDOW_S)
+        self._guest.ask({"do": "window", "mode": mode, "side": side, "steps": steps}, WINDOW_S)
         return time.perf_counter() - begun
 
 
-def _steps(guest: _TimedModel, window_s: float, first: int) -> int:
-    """Return the number of steps that fill a window of the slower of both sides."""
+def _steps(guest: _TimedModel, mode: ModelMode, window_s: float) -> int:
+    """Return the number of steps that fill a window of the faster of both sides."""
     steps = 1
     while steps < MOST_STEPS:
-        took = min(guest.window_s(side, steps) for side in (first, first + 1))
+        took = min(guest.window_s(mode, side, steps) for side in (OWN, ADOPTED))
         if took >= window_s:
             return steps
         steps = max(2 * steps, min(int(steps * 1.1 * window_s / max(took, 1e-6)), 32 * steps))
     return steps
 
 
-def _windows(guest: _TimedModel, steps: int, rounds: int, rng: Random, first: int) -> dict[str, list[float]]:
+def _windows(guest: _TimedModel, mode: ModelMode, steps: int, rounds: int, rng: Random) -> dict[str, list[float]]:
     taken: dict[str, list[float]] = {side: [] for side in SIDES}
     for _ in range(rounds):
-        order = list(enumerate(SIDES, first))
+        order = list(enumerate(SIDES))
         rng.shuffle(order)
         for place, side in order:
-            taken[side].append(guest.window_s(place, steps) * 1e9 / steps)
+            taken[side].append(guest.window_s(mode, place, steps) * 1e9 / steps)
     return taken
 
 
 @contextmanager
 def _guest(
-    stage: Stage, folder: Path, question: ModelQuestion, plan: WindowPlan, policy: Policy
+    stage: Stage, folder: Path, question: ModelQuestion, plan: WindowPlan, policy: Policy, built: Sequence[int]
 ) -> Iterator[_TimedModel]:
-    """Yield a fresh guest that has built the model."""
+    """Yield a fresh guest that has built the model's sides in an order."""
     arena = Arena(REPLY_BYTES)
     place = PLACE if stage.walled else str(folder)
     limits = Limits(
@@ -163,6 +168,7 @@ def _guest(
                     "registry": f"{place}/registry",
                     "workload": question.workload.model_dump(mode="json"),
                     "modes": list(question.modes),
+                    "built": list(built),
                     "device": "cpu" if question.gpu is None else "cuda",
                     "seed": question.seed,
                     "greedy_steps": GREEDY_STEPS,

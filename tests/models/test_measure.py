@@ -65,6 +65,28 @@ def test_where_no_kernel_is_for_the_device_the_model_keeps_its_function_and_the_
     assert facts.adopted_error == facts.own_error
 
 
+FIRST_WAITS = b"""
+
+import time
+built, build_one = [], build
+
+
+def build(config, seed, op):
+    built.append(model := build_one(config, seed, op))
+    if len(built) == 2:  # the first is built for the names of its functions, before any side
+        model.register_forward_pre_hook(lambda *_: time.sleep(0.1))
+    return model
+"""
+
+
+def test_each_side_is_built_first_in_turn(registry):
+    plan = WindowPlan(process_pairs=3, rounds=3, window_s=0.002, threads=1)
+    times = measured(question(registry, SOURCE + FIRST_WAITS), plan).times_ns
+    waited = [{side for side in times if min(times[side][pair]) >= 0.1e9} for pair in range(3)]
+    assert sorted(side for sides in waited for side in sides) == ["adopted", "control", "own"]
+    assert [len(sides) for sides in waited] == [1, 1, 1]
+
+
 def known(median_ns: float, baseline_median_ns: float) -> Evidence:
     times = {"median_ns": median_ns, "baseline_median_ns": baseline_median_ns}
     return Evidence({**times, "speedup": baseline_median_ns / median_ns}, 0.0)
