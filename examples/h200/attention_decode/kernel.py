@@ -12,6 +12,8 @@ PROGRAMS = 528
 """Programs that keep an H200's 132 multiprocessors busy, four on each."""
 LEAST_PIECE = 128
 MOST_PIECES = 128
+MOST_WIDTH = 1024
+"""Elements of a head whose tiles have room in an H100's shared memory."""
 
 
 @triton.jit
@@ -82,6 +84,8 @@ def attention_decode(q, k, v):
     """q [tokens, kv_heads, group, d], k, v [tokens, kv_len, kv_heads, d] -> y like q."""
     tokens, heads, group, width = q.shape
     length = k.shape[1]
+    if width > MOST_WIDTH:
+        raise ValueError(f"head_dim is {width}: expected at most {MOST_WIDTH}")
     if q.numel() == 0 or length == 0:
         return torch.zeros_like(q)
     y = torch.empty_like(q)
@@ -108,9 +112,9 @@ def attention_decode(q, k, v):
         GROUP=group,
         ROWS=max(16, triton.next_power_of_2(group)),
         WIDTH=wide,
-        BLOCK=64 if wide <= 128 else 32,
+        BLOCK=64 if wide <= 128 else 32 if wide <= 256 else 16,
         num_warps=4,
-        num_stages=3,
+        num_stages=3 if wide <= 256 else 1,  # tiles of wider heads fill the shared memory
     )
     _together[(pairs, group)](
         sums, largest, values, y, pieces, width, GROUP=group, PIECES=triton.next_power_of_2(pieces), WIDTH=wide

@@ -7,6 +7,9 @@ import torch
 import triton
 import triton.language as tl
 
+MOST_WIDTH = 1024
+"""Elements of a head whose tiles have room in an H100's shared memory."""
+
 
 @triton.jit
 def _step(
@@ -89,11 +92,13 @@ def _queries(
 def attention_prefill(q, k, v):
     """q [tokens, kv_heads, group, d], k, v [kv_len, kv_heads, d] -> y like q; the queries are the last positions."""
     tokens, heads, group, width = q.shape
+    if width > MOST_WIDTH:
+        raise ValueError(f"head_dim is {width}: expected at most {MOST_WIDTH}")
     y = torch.empty_like(q)
     if q.numel():
         wide = max(16, triton.next_power_of_2(width))
         narrow = q.dtype != torch.float32 and wide <= 128
-        block_m, block_n, warps = (128, 64, 8) if narrow else (32, 32, 4)
+        block_m, block_n, warps = (128, 64, 8) if narrow else (32, 32, 4) if wide <= 256 else (16, 16, 4)
         block_m = min(block_m, max(16, triton.next_power_of_2(tokens)))
         _queries[(heads * group, triton.cdiv(tokens, block_m))](
             q,
@@ -110,6 +115,6 @@ def attention_prefill(q, k, v):
             BLOCK_M=block_m,
             BLOCK_N=block_n,
             num_warps=warps if block_m > 64 else 4,
-            num_stages=3,
+            num_stages=3 if wide <= 256 else 1,  # tiles of wider heads fill the shared memory
         )
     return y
