@@ -1,6 +1,6 @@
 """Compares screened with confirmed gains: what was chosen for its time looks faster than it is."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from statistics import median
 
@@ -8,8 +8,9 @@ from forge.app.sessions.view import Data
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Judged, Screened, TimedTrial
 from forge.domain.digest import Digest
+from forge.events import BenchmarkFailed, KernelPromoted
 from forge.events.screen import TrialsScreened
-from forge.events.session import StepAnswered
+from forge.lab.timing.incumbent import PROMOTED
 from forge.pipeline.sessions.learned import ENTRY
 from forge.projections.sessions import SessionState
 
@@ -26,7 +27,8 @@ class Gain:
     over_first_baseline: float
     """Speedup over the task's first baseline, as its benchmark measured it."""
     confirmed: float | None
-    """Gain over the reference by their benchmarks. None: the reference wasn't measured in the session."""
+    """Gain over the reference by their benchmarks. None: the reference wasn't measured in the session, not even for
+    one process pair against one of these drafts."""
 
 
 def shrinkage(workspace: Workspace, sessions: Sequence[SessionState]) -> Data:
@@ -47,9 +49,9 @@ def gains(workspace: Workspace, state: SessionState) -> Iterator[Gain]:
     """Yield the gains of each draft of a session that was screened and measured, without the reference's own."""
     screened = _by_draft(workspace, state, final=False)
     again = _by_draft(workspace, state, final=True)
-    measured = {_draft_of(workspace, one): one.speedup.ratio for one in state.answers() if one.speedup is not None}
+    measured = _measured(workspace, state)
     for draft, ratio in measured.items():
-        if draft is None or draft not in screened:
+        if draft not in screened:
             continue
         reference, gain = screened[draft]
         if reference == draft:
@@ -75,6 +77,36 @@ def _by_draft(workspace: Workspace, state: SessionState, *, final: bool) -> dict
     return found
 
 
-def _draft_of(workspace: Workspace, answered: StepAnswered) -> Digest | None:
-    entry = ENTRY.validate_json(workspace.blobs.get(answered.entry_sha256))
-    return entry.draft if isinstance(entry, Judged) else None
+def _measured(workspace: Workspace, state: SessionState) -> dict[Digest, float]:
+    """Return each judged draft's speedup over the task's first baseline.
+
+    A benchmark that ended after one process pair has none. If it was lost to a kernel of this session, that pair's
+    ratio times the kernel's speedup stands for it.
+    """
+    found: dict[Digest, float] = {}
+    by_kernel: dict[str, float] = {}
+    for answered in state.answers():
+        entry = ENTRY.validate_json(workspace.blobs.get(answered.entry_sha256))
+        if not isinstance(entry, Judged):
+            continue
+        ratio = answered.speedup.ratio if answered.speedup else _after_one_pair(workspace, entry.candidate, by_kernel)
+        if ratio is not None:
+            found[entry.draft] = ratio
+            if answered.kernel_id is not None:
+                by_kernel[answered.kernel_id] = ratio
+    return found
+
+
+def _after_one_pair(workspace: Workspace, candidate: Digest, by_kernel: Mapping[str, float]) -> float | None:
+    """Return a candidate's speedup by the first pair against a kernel of the session; None if there is none."""
+    families = {kernel_id.rpartition("_v")[0] for kernel_id in by_kernel}
+    newest: float | None = None
+    for recorded in workspace.ledger.read(types=(KernelPromoted.TYPE, BenchmarkFailed.TYPE)) if by_kernel else ():
+        event = recorded.event
+        if isinstance(event, KernelPromoted) and event.family in families:
+            newest = by_kernel.get(event.kernel_id)
+        if isinstance(event, BenchmarkFailed) and event.candidate == candidate and newest is not None:
+            stopped = event.stopped
+            if stopped is not None and stopped.baseline == PROMOTED:
+                return newest * stopped.ratio
+    return None
