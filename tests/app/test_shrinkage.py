@@ -6,19 +6,21 @@ import pytest
 
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.opening import SessionRequest, open_session
-from forge.app.sessions.shrinkage import shrinkage
+from forge.app.sessions.shrinkage import gains, shrinkage
 from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Judged, Screened, TimedTrial, Trial
 from forge.domain.budget import NOTHING, Amounts
 from forge.domain.digest import canonical, sha256
 from forge.domain.evidence import Interval
 from forge.domain.verdict import Accepted
-from forge.events import TrialsScreened
+from forge.events import BenchmarkFailed, TrialsScreened
 from forge.events.session import BudgetReserved, BudgetSettled, StepAnswered, StepProposed
 from forge.pipeline.sessions.ground import SYSTEM
+from forge.projections.fold import holds
 from tests.app.scripted import Scripted
 from tests.app.test_sessions import ROOM
 from tests.cli.asking import ask
+from tests.shipped import ROOT
 
 OWN, FAST, FASTER, ALONE = (digit * 64 for digit in "abcd")
 SCREENED = {FAST: 1.5, FASTER: 2.0}
@@ -102,3 +104,18 @@ def test_the_command_shows_it_of_one_session_and_of_all(session: Path) -> None:
     assert one == ask("agent", "cost", "--home", session, "--json").document["screening"]
     told = ask("agent", "cost", "--home", session).err
     assert "confirmed gains are 0.800x the screened ones, the median of 2 drafts" in told
+
+
+def test_a_setting_that_lost_to_a_finalist_in_one_pair_counts_by_that_pair() -> None:
+    with Workspace.open(ROOT) as workspace:
+        state = find_session(workspace, "20261127T084953_search_541065")
+        found = {one.draft[:12]: one for one in gains(workspace, state)}
+        stopped = [
+            recorded.event.stopped.ratio
+            for recorded in workspace.ledger.read(types=("BenchmarkFailed",))
+            if holds(recorded, BenchmarkFailed)
+            and recorded.event.run_id == "20261127T085549_topk_softmax_h100_f1e409"
+        ]
+    promoted, second = found["6d98158bc84d"], found["a9bd69ad6190"]
+    assert promoted.confirmed == pytest.approx(1 / stopped[0])
+    assert second.confirmed == pytest.approx(second.over_first_baseline / promoted.over_first_baseline / stopped[0])
