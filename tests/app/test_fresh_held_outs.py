@@ -139,8 +139,9 @@ def test_an_agents_candidate_is_asked_at_the_ends_of_ranges_and_at_odd_and_even_
     fixed = HeldOut(salt="0" * 64, shapes=(*ends, {**contract.shape, "batch": 7, "rows": 4000}))
     drawn = drawn_for_one(case().task, own_operation(contract, b"x"), fixed, seed)
     assert drawn[:3] == ends
-    assert {shape["rows"] % 2 for shape in drawn[4:]} == {0, 1}
-    assert any(shape["batch"] > contract.batch for shape in drawn[4:])
+    assert {shape["rows"] % 2 for shape in drawn[3:]} == {0, 1}
+    assert any(shape["batch"] * shape["rows"] % 2 for shape in drawn[3:])
+    assert any(shape["batch"] > contract.batch for shape in drawn[3:])
 
 
 def test_shapes_for_a_reference_file_lie_in_its_declared_ranges() -> None:

@@ -201,7 +201,7 @@ class Shapes:
         if contract.varies and BATCH not in declared:
             found.append({**contract.shape, BATCH: contract.batch + rng.randint(1, min(contract.batch, MOST_BATCH))})
         count = HELD_OUT if contract.varies or declared else 0
-        random_shapes = [self._random_shape(rng, declared, remainder=place % 2) for place in range(count)]
+        random_shapes = [self._random_shape(rng, declared, place) for place in range(count)]
         found += sorted(random_shapes, key=lambda one: tuple(one.values()))
         fitting = [self._fitted(one, ()) for one in found]
         asked = {tuple(one.items()): one for one in fitting if one is not None and one != contract.shape}
@@ -231,14 +231,17 @@ class Shapes:
             return f"a call takes {contract.bytes_at(shape)} bytes: expected at most {room}; draw larger inputs"
         return self._failure(shape)
 
-    def _random_shape(self, rng: random.Random, declared: Mapping[str, Axis], *, remainder: int) -> Shape:
-        """Draw a shape; its declared sizes are odd or even, since vectors of a kernel leave a rest at odd sizes."""
+    def _random_shape(self, rng: random.Random, declared: Mapping[str, Axis], place: int) -> Shape:
+        """Draw a shape. Declared sizes and the batch are odd or even in turn, so that their product is odd once too.
+
+        Vectors of a kernel leave a rest there.
+        """
         contract = self._contract
         shape = dict(contract.shape)
         for name, one in declared.items():
-            shape[name] = min(one.high, of_class(rng, max(1, one.low), max(1, one.high), 2, remainder))
+            shape[name] = min(one.high, of_class(rng, max(1, one.low), max(1, one.high), 2, place % 2))
         if contract.varies and BATCH not in declared:
-            shape[BATCH] = rng.randint(2, min(MOST_BATCH, max(8, contract.batch)))
+            shape[BATCH] = of_class(rng, 2, min(MOST_BATCH, max(8, contract.batch)), 2, place // 2 % 2)
         return shape
 
 

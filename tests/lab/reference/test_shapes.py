@@ -71,6 +71,7 @@ def test_odd_sizes_even_sizes_and_a_larger_batch_are_held_out(tmp_path: Path, wa
     found = ask(SCALE, ranges=["x.1=2..512"])
     drawn = [shape["x_1"] for shape in found.held_out if shape["x_1"] not in (2, 96, 512)]
     assert {size % 2 for size in drawn} == {0, 1}
+    assert any(shape["batch"] * shape["x_1"] % 2 for shape in found.held_out)
     assert any(shape["batch"] > 16 for shape in found.held_out)
     for left_out in (":, x.shape[1] // 2 * 2 :", "16:"):
         wrong = (
