@@ -112,6 +112,9 @@ class Evidence(Frozen):
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *MEASURED})
 
+    def __repr__(self) -> str:
+        return f"Evidence({', '.join(f'{name}={value!r}' for name, value in self.document().items())})"
+
     def document(self) -> dict[str, object]:
         """Return all fields as plain data that the caller may change."""
         return {**self._measured, "shape": dict(self.shape), "distance": self.distance}

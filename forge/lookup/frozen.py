@@ -14,6 +14,10 @@ class Frozen:
         for name, value in fields.items():
             object.__setattr__(self, name, value)
 
+    def __repr__(self) -> str:
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__ if not name.startswith("_"))
+        return f"{type(self).__name__}({fields})"
+
     def __setattr__(self, name: str, value: object) -> "NoReturn":
         raise AttributeError(f"{type(self).__name__} is shared and can't be changed: {name!r} stays")
 

@@ -54,6 +54,8 @@ class Result(Frozen):
     def reason(self) -> str:
         """Why the kernel answers at the asked shape; or that none does."""
         match self.match:
+            case "none" if not self._offers_of(self._question.op):
+                return f"the registry has no kernel of the operation {self._question.op!r}"
             case "none":
                 return "no kernel answers; `rejected` has the reason against each"
             case "exact":

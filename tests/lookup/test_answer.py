@@ -27,6 +27,25 @@ def test_an_exact_answer_brings_its_bytes_and_its_evidence(history, tmp_path):
     assert found.rejected == []
 
 
+def test_an_answer_shows_what_it_is_made_of(history, tmp_path):
+    kernel_id = promoted(history)
+    registry = published(history, tmp_path)
+    shown = repr(registry.lookup(**ASK))
+    assert "match='exact'" in shown
+    assert f"kernel_id={kernel_id!r}" in shown
+    assert "speedup=1.5" in shown
+    assert f"ledger_seq={registry.health().ledger_seq}" in repr(registry.health())
+
+
+def test_an_operation_without_kernels_is_named(history, tmp_path):
+    promoted(history)
+    registry = published(history, tmp_path)
+    found = registry.lookup(**{**ASK, "op": "rmsnrm"})
+    assert (found.match, found.rejected) == ("none", [])
+    assert found.reason == "the registry has no kernel of the operation 'rmsnrm'"
+    assert "`rejected` has the reason" in registry.lookup(**{**ASK, "gpu": "b200"}).reason
+
+
 def test_a_verified_shape_that_was_not_measured_is_covered_by_the_nearest_point(history, tmp_path):
     promoted(history, shapes=EDGES, also=(EDGES[0],))
     found = published(history, tmp_path).lookup(**{**ASK, "shape": EDGES[2]})
