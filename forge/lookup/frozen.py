@@ -15,7 +15,8 @@ class Frozen:
             object.__setattr__(self, name, value)
 
     def __repr__(self) -> str:
-        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in self.__slots__ if not name.startswith("_"))
+        names: tuple[str, ...] = self.__slots__
+        fields = ", ".join(f"{name}={getattr(self, name)!r}" for name in names if not name.startswith("_"))
         return f"{type(self).__name__}({fields})"
 
     def __setattr__(self, name: str, value: object) -> "NoReturn":
