@@ -45,7 +45,7 @@ def frozen(
     workspace: Any, path: Path, gpu: str, dtype: str, constants: list[str]
 ) -> Json:  # Any: imported in the worker alone
     """Freeze one problem, or say why it can't be."""
-    from forge.app.references import DeclaredTexts, freeze_reference, infer_reference
+    from forge.app.tasks.references import DeclaredTexts, freeze_reference, infer_reference
     from forge.errors import ForgeError
     from forge.pipeline.create import TaskRequest
 
@@ -70,8 +70,8 @@ def cut_to(path: str, most_bytes: int) -> Json:
 
 def solved(workspace: Any, told: Json, solution: Path, folder: Path) -> Json:  # Any: as above
     """Take a solution of a frozen problem to its decision."""
-    from forge.app import phases
-    from forge.app.starter import write_starter
+    from forge.app.phases import phases
+    from forge.app.tasks.starter import write_starter
     from forge.errors import ForgeError
     from forge.events import BenchmarkRecorded, CandidateSubmitted, CandidateVerified
 

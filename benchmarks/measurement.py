@@ -153,7 +153,7 @@ def main() -> None:
 
 def measured(asked: argparse.Namespace) -> Json:
     """Everything that was asked for, with what it was measured on; raise EnvironmentUnfit."""
-    from forge.app.chosen_device import chosen_device
+    from forge.app.machine.chosen_device import chosen_device
 
     device = chosen_device()
     if device is None:

@@ -9,10 +9,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from forge.app import phases
-from forge.app.ceilings import calibrated
-from forge.app.site import executor_of
-from forge.app.tasks import create_task
+from forge.app.machine.ceilings import calibrated
+from forge.app.machine.site import executor_of
+from forge.app.phases import phases
+from forge.app.tasks.tasks import create_task
 from forge.app.workspace import Workspace
 from forge.domain.device import Device
 from forge.errors import EnvironmentUnfit

@@ -19,10 +19,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from forge.app.phase_inputs import artifact_of
-from forge.app.promotions import find_promotion
-from forge.app.replication import replication_case
-from forge.app.site import executor_here
+from forge.app.kernels.promotions import find_promotion
+from forge.app.machine.site import executor_here
+from forge.app.phases.phase_inputs import artifact_of
+from forge.app.phases.replication import replication_case
 from forge.app.workspace import Workspace
 from forge.domain.device import Ceilings
 from forge.domain.policy import Policy

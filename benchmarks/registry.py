@@ -198,9 +198,9 @@ def by_value(wanted: list[Item], home: Path) -> list[Item]:
 
 def work(home: Path) -> None:
     """A worker: one JSON line in, one out, until the input ends. Its GPU is the one that it is shown."""
-    from forge.app.phases import benchmark_candidate, promote_candidate, submit_candidate, verify_candidate
-    from forge.app.replication import replicate_kernel
-    from forge.app.tasks import create_task
+    from forge.app.phases.phases import benchmark_candidate, promote_candidate, submit_candidate, verify_candidate
+    from forge.app.phases.replication import replicate_kernel
+    from forge.app.tasks.tasks import create_task
     from forge.app.workspace import Workspace
     from forge.errors import ForgeError
     from forge.pipeline.create import TaskRequest

@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge.app.known_tasks import find_task
-from forge.app.references import freeze_reference, infer_reference
 from forge.app.sessions.judging import timing_of
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.solve.children import best_kernel, task_of_part
 from forge.app.solve.composing import judge_whole
 from forge.app.solve.taking_apart import TakenApart, take_apart
+from forge.app.tasks.known_tasks import find_task
+from forge.app.tasks.references import freeze_reference, infer_reference
 from forge.app.workspace import Workspace
 from forge.authors.kinds import AuthorSource, make_author
 from forge.domain.budget import Amounts

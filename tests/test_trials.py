@@ -28,11 +28,11 @@ MAY_NAME_TRIALS = (
     "lab/screen/",
     "executor/",
     "app/search_demo.py",
-    "app/left_out.py",  # what one machine recorded, trials too, left out of an answer
-    "app/undecided.py",  # what trials of undecided runs tell, hidden from an answer
+    "app/stored/left_out.py",  # what one machine recorded, trials too, left out of an answer
+    "app/stored/undecided.py",  # what trials of undecided runs tell, hidden from an answer
     "app/desk/session_figures.py",  # what trials of undecided runs tell, withheld from callers
     "app/desk/told.py",  # likewise
-    "app/estimates.py",  # records an estimate; a benchmark says what is promoted
+    "app/phases/estimates.py",  # records an estimate; a benchmark says what is promoted
     "app/session",
     "app/solve/",  # hands drafts in; gates and clock say what becomes of them
     "pipeline/sessions/",  # what an author asks and learns, round by round

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge.app.brief_path import brief_path
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
-from forge.app.keys_place import keys_folder
-from forge.app.next_command import next_command
-from forge.app.policy_stamp import was_read
-from forge.app.quick_run import chosen_run, report_of
-from forge.app.run_documents import OF_A_RUN, RunDocuments, newest_of
-from forge.app.untouched import connect_untouched
+from forge.app.runs.quick_run import chosen_run, report_of
+from forge.app.stored.keys_place import keys_folder
+from forge.app.stored.next_command import next_command
+from forge.app.stored.policy_stamp import was_read
+from forge.app.stored.run_documents import OF_A_RUN, RunDocuments, newest_of
+from forge.app.stored.untouched import connect_untouched
+from forge.app.tasks.brief_path import brief_path
 from forge.app.user_paths import read_regular
 from forge.errors import ForgeError
 from forge.ledger.blobs import BlobStore

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge import __version__
-from forge.app.chosen_device import chosen_device
 from forge.app.guessed_kernel import defines, guessed_entry, guessed_language
-from forge.app.references import parse_function, read_source, with_room_of
+from forge.app.machine.chosen_device import chosen_device
+from forge.app.tasks.references import parse_function, read_source, with_room_of
 from forge.domain.candidate import BUILDS, Metadata
 from forge.domain.device import Device
 from forge.domain.digest import canonical

@@ -12,9 +12,9 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
-from forge.app.kernels import find_kernel
-from forge.app.phase_inputs import artifact_of
-from forge.app.promotions import find_promotion
+from forge.app.kernels.kernels import find_kernel
+from forge.app.kernels.promotions import find_promotion
+from forge.app.phases.phase_inputs import artifact_of
 from forge.app.user_paths import make_parent
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256

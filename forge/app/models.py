@@ -9,7 +9,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from forge import __version__
-from forge.app.chosen_device import chosen_device
+from forge.app.machine.chosen_device import chosen_device
 from forge.app.predicted_gain import FunctionShare, predicted_speedup
 from forge.app.workspace import Workspace
 from forge.domain.digest import canonical, digest_of, sha256

@@ -5,8 +5,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from forge.app.as_document import plain
-from forge.app.tables import HasTables, Tables
+from forge.app.stored.as_document import plain
+from forge.app.stored.tables import HasTables, Tables
 from forge.ledger.plain_rows import PlainEvent
 from forge.ledger.tree import StoredTree
 

@@ -13,16 +13,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from forge.app import policy_stamp
 from forge.app.conflicts import add_recorded_events, naming_the_first
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
-from forge.app.keys_place import keys_folder
-from forge.app.new_ledger import make_ledger
-from forge.app.own_operation import make_task_known
-from forge.app.policy_file import load_policy
-from forge.app.publication import Publication
-from forge.app.run_documents import of_state
-from forge.app.run_files import put_back, recorded_digests
+from forge.app.stored import policy_stamp
+from forge.app.stored.keys_place import keys_folder
+from forge.app.stored.new_ledger import make_ledger
+from forge.app.stored.own_operation import make_task_known
+from forge.app.stored.policy_file import load_policy
+from forge.app.stored.publication import Publication
+from forge.app.stored.run_documents import of_state
+from forge.app.stored.run_files import put_back, recorded_digests
 from forge.app.user import command_line_actor
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment

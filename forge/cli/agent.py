@@ -84,7 +84,7 @@ def run(
 
     Example: forge agent run cpp_rmsnorm_cpu --author folders --template ./drafts
     """
-    from forge.app.chosen_device import chosen_device
+    from forge.app.machine.chosen_device import chosen_device
     from forge.app.sessions.opening import SessionRequest
     from forge.domain.session import SessionTerms
 
@@ -113,7 +113,7 @@ def resume(
 
     Example: forge agent resume last
     """
-    from forge.app.chosen_device import chosen_device
+    from forge.app.machine.chosen_device import chosen_device
     from forge.app.sessions.choice import answering
     from forge.app.sessions.finding import find_session
     from forge.app.sessions.opening import author_to_resume, source_stored
@@ -146,7 +146,7 @@ def submit(
 
     Example: forge agent submit last ./my-kernel --hypothesis "one pass over the row"
     """
-    from forge.app.chosen_device import chosen_device
+    from forge.app.machine.chosen_device import chosen_device
     from forge.app.sessions.finding import find_session
     from forge.app.sessions.opening import author_to_resume
     from forge.app.sessions.person import OneSubmission, SessionWaits, WaitingAuthor, feedback_file, read_submission

@@ -21,7 +21,7 @@ def doubts(form: AuditOptions) -> None:
 
     Example: forge audit doubts
     """
-    from forge.app.open_doubts import doubts as asked
+    from forge.app.kernels.open_doubts import doubts as asked
 
     form.give_events(asked)
 

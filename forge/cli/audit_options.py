@@ -17,7 +17,7 @@ from forge.errors import UsageError
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer
     from forge.app.plain_events import HasEvents
-    from forge.app.tables import HasTables
+    from forge.app.stored.tables import HasTables
     from forge.app.workspace import Workspace
 
     Ask = Callable[[Workspace], Answer]
@@ -148,7 +148,7 @@ class EvidenceOptions(AuditOptions):
     def _without_nodes(self, workspace: "Workspace") -> "Workspace":
         if not self.without_node:
             return workspace
-        from forge.app.left_out import environments_of
+        from forge.app.stored.left_out import environments_of
 
         environments = environments_of(workspace.ledger, self.without_node)
         say(f"left out: the evidence of {', '.join(self.without_node)}")

@@ -17,7 +17,7 @@ from forge.cli.audit_options import (
 
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer, Filter
-    from forge.app.tables import HasTables
+    from forge.app.stored.tables import HasTables
 
 
 def leaderboard(

@@ -35,7 +35,7 @@ def invalidate(
 
     Example: forge benchmark invalidate 42 --reason "another job held the GPU"
     """
-    from forge.app import decisions
+    from forge.app.kernels import decisions
 
     require_yes(f"Withdraw the benchmark of event {seq}, and all that rests on it?", yes=yes or dry_run)
     with open_workspace(home) as workspace:

@@ -92,7 +92,7 @@ class CheckOptions:
     def request(self, command: str, files: list[Path]) -> "CheckRequest":
         """Return what is to be checked, and choose the device; raise UsageError for options that don't fit."""
         from forge.app.check import CheckRequest
-        from forge.app.chosen_device import chosen_device
+        from forge.app.machine.chosen_device import chosen_device
 
         reference, kernel = self._chosen_files(command, files)
         chosen_device(self.device)

@@ -37,7 +37,7 @@ def list_kernels(
 
     Example: forge kernel list --status active --sort -speedup --limit 10
     """
-    from forge.app.kernels import kernels
+    from forge.app.kernels.kernels import kernels
 
     with open_workspace(home) as workspace:
         found: list[dict[str, Any]] = kernels(workspace)  # Any: a JSON document
@@ -59,7 +59,7 @@ def show(
     """
     entry = ask_at_head(home, lambda head: head.kernel(kernel_id))
     if entry is None:
-        from forge.app.kernels import find_kernel
+        from forge.app.kernels.kernels import find_kernel
 
         with open_workspace(home) as workspace:
             entry = find_kernel(workspace, kernel_id)
@@ -77,7 +77,7 @@ def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> No
 
     Example: forge kernel history cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
-    from forge.app.kernel_history import kernel_history
+    from forge.app.kernels.kernel_history import kernel_history
 
     found: dict[str, Any] = ask_events(home, lambda events: kernel_history(events, kernel_id))  # Any: JSON
     if as_json:
@@ -159,7 +159,7 @@ def revoke(
 
     Example: forge kernel revoke KERNEL_ID --reason "wrong at odd widths" --severity wrong_result --evidence 71
     """
-    from forge.app import decisions
+    from forge.app.kernels import decisions
 
     require_yes(f"Revoke {kernel_id}?", yes=yes or dry_run)
     with open_workspace(home) as workspace:
@@ -190,7 +190,7 @@ def deprecate(
 
     Example: forge kernel deprecate KERNEL_ID --reason "slower on the new driver" --superseded-by OTHER_ID
     """
-    from forge.app import decisions
+    from forge.app.kernels import decisions
 
     require_yes(f"Deprecate {kernel_id}?", yes=yes or dry_run)
     with open_workspace(home) as workspace:
@@ -210,7 +210,7 @@ def doubt(
 
     Example: forge kernel doubt doubts/forge-doubt-1.json
     """
-    from forge.app.doubts import record_doubt
+    from forge.app.kernels.doubts import record_doubt
 
     with open_workspace(home) as workspace:
         recorded = record_doubt(workspace, file)
@@ -224,7 +224,7 @@ def keep(kernel_id: KernelId, reason: Reason, home: Home = None, as_json: Json =
 
     Example: forge kernel keep KERNEL_ID --reason "the program's memory was faulty"
     """
-    from forge.app.doubts import keep as kept
+    from forge.app.kernels.doubts import keep as kept
 
     with open_workspace(home) as workspace:
         recorded = kept(workspace, kernel_id, reason=reason)

@@ -99,7 +99,7 @@ def log(
 
     Example: forge ledger log --type KernelPromoted --last 20
     """
-    from forge.app.ledger_answers import recorded_events
+    from forge.app.ledger.ledger_answers import recorded_events
 
     with open_workspace(home) as workspace:
         types = tuple(of_type) if of_type else None
@@ -137,7 +137,7 @@ def verify(
     Example: forge ledger verify --checkpoint kept/checkpoint
     """
     from forge.app.home import find_home
-    from forge.app.ledger_answers import verify_ledger
+    from forge.app.ledger.ledger_answers import verify_ledger
 
     report: dict[str, Any] = verify_ledger(  # Any: a JSON document
         find_home(home), checkpoint=checkpoint, key=key, full=full
@@ -186,7 +186,7 @@ def checkpoint(
 
     Example: forge ledger checkpoint --copy kept/checkpoint
     """
-    from forge.app import signing
+    from forge.app.ledger import signing
 
     with open_workspace(home) as workspace:
         issued: dict[str, Any] = signing.checkpoint(workspace, new_key=new_key, copy=copy)  # Any: JSON
@@ -200,7 +200,7 @@ def rotate_key(yes: Yes = False, dry_run: DryRun = False, home: Home = None, as_
 
     Example: forge ledger rotate-key
     """
-    from forge.app import signing
+    from forge.app.ledger import signing
 
     require_yes("Let another key sign this ledger from now on?", yes=yes or dry_run)
     with open_workspace(home) as workspace:
@@ -229,11 +229,11 @@ def prove(
     Example: forge ledger prove cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
     from forge.app.home import REGISTRY_FOLDER, find_home
-    from forge.app.promotion_proof import prove_promotion
+    from forge.app.ledger.promotion_proof import prove_promotion
 
     found = ask_at_head(home, lambda head: prove_promotion(head, kernel_id, out=out))
     if found is None:
-        from forge.app.signing import prove_with_checkpoint
+        from forge.app.ledger.signing import prove_with_checkpoint
 
         with open_workspace(home) as workspace:
             found = prove_with_checkpoint(workspace, kernel_id, out=out)

@@ -30,8 +30,8 @@ def recover(
     """
     from dataclasses import asdict
 
-    from forge.app.decisions import NOT_RECORDED
     from forge.app.home import find_home
+    from forge.app.kernels.decisions import NOT_RECORDED
     from forge.app.recovery import recover as put_right
     from forge.app.workspace import Workspace
 
@@ -66,8 +66,8 @@ def backup(
 
     Example: forge ledger backup ../backups/monday
     """
-    from forge.app.backup import back_up
     from forge.app.home import find_home
+    from forge.app.ledger.backup import back_up
     from forge.app.workspace import Workspace
 
     with Workspace.open(find_home(home), read_only=True) as workspace, reporting("backup") as progress:
@@ -92,7 +92,7 @@ def restore(
 
     Example: forge ledger restore ../backups/monday my-kernels
     """
-    from forge.app.restore import restore as go_on_from
+    from forge.app.ledger.restore import restore as go_on_from
     from forge.app.user_paths import resolved
 
     with reporting("restore") as progress:
@@ -118,7 +118,7 @@ def export(
 
     Example: forge ledger export kernels.bundle
     """
-    from forge.app import exchange
+    from forge.app.ledger import exchange
 
     with open_workspace(home) as workspace, reporting("export") as progress:
         made = exchange.export(workspace, target, since=since, progress=progress)
@@ -143,7 +143,7 @@ def import_(
 
     Example: forge ledger import kernels.bundle --key ledger.vkey
     """
-    from forge.app import exchange
+    from forge.app.ledger import exchange
 
     with open_workspace(home) as workspace, reporting("import") as progress:
         done = exchange.take_in(workspace, source, key=key, dry_run=dry_run, progress=progress)
@@ -164,7 +164,7 @@ def imported(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge ledger imported
     """
-    from forge.app.imported_ledgers import imported as listed
+    from forge.app.ledger.imported_ledgers import imported as listed
 
     ledgers: list[dict[str, Any]] = ask_events(home, listed)  # Any: JSON
     if as_json:

@@ -27,7 +27,7 @@ def show(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge ledger key show
     """
-    from forge.app.signing_key import shown_key
+    from forge.app.ledger.signing_key import shown_key
 
     _show(ask_events(home, shown_key), as_json=as_json)
 
@@ -47,7 +47,7 @@ def export(
 
     Example: forge ledger key export ledger.forge-key
     """
-    from forge.app import key_transfer
+    from forge.app.ledger import key_transfer
 
     passphrase = _passphrase(passphrase_file, confirm=True)
     with open_workspace(home) as workspace:
@@ -69,7 +69,7 @@ def import_(
 
     Example: forge ledger key import ledger.forge-key
     """
-    from forge.app import key_transfer
+    from forge.app.ledger import key_transfer
 
     passphrase = _passphrase(passphrase_file, confirm=False)
     with open_workspace(home) as workspace:
@@ -78,7 +78,7 @@ def import_(
 
 
 def _passphrase(file: Path | None, *, confirm: bool) -> str:
-    from forge.app.key_transfer import passphrase_in
+    from forge.app.ledger.key_transfer import passphrase_in
 
     if file is not None:
         return passphrase_in(file)

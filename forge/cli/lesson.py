@@ -42,7 +42,7 @@ def propose(
 
     Example: forge lesson propose --op rmsnorm --from last --text "Rows of 4096 gain from two loads in flight."
     """
-    from forge.app import lesson
+    from forge.app.lessons import lesson
 
     with open_workspace(home) as workspace:
         made = lesson.propose(workspace, op=op, runs=tuple(runs), text=text, playbook=playbook, ended=ended)
@@ -62,7 +62,7 @@ def accept(
 
     Example: forge lesson accept rmsnorm-1a2b3c4d --by ada
     """
-    from forge.app import lesson
+    from forge.app.lessons import lesson
 
     with open_workspace(home) as workspace:
         found = lesson.described(lesson.accept(workspace, lesson_id, by=by))
@@ -76,7 +76,7 @@ def list_lessons(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge lesson list
     """
-    from forge.app import lesson
+    from forge.app.lessons import lesson
 
     with open_workspace(home) as workspace:
         found: list[dict[str, Any]] = [  # Any: a JSON document
@@ -91,7 +91,7 @@ def show_lesson(lesson_id: LessonId, home: Home = None, as_json: Json = False) -
 
     Example: forge lesson show rmsnorm-1a2b3c4d
     """
-    from forge.app import lesson
+    from forge.app.lessons import lesson
 
     with open_workspace(home) as workspace:
         found = lesson.described(lesson.find_lesson(workspace, lesson_id))

@@ -59,7 +59,7 @@ def lookup(
 
     Example: forge lookup --op fused_add_rmsnorm --gpu cpu --dtype fp32 --shape batch=16,hidden_size=4096
     """
-    from forge.app.lookup_answer import UntrustedSlot, look_up
+    from forge.app.kernels.lookup_answer import UntrustedSlot, look_up
     from forge.lookup import Policy
 
     policy = Policy(

@@ -27,7 +27,7 @@ def new(
 
     Example: forge new cpp_fused_add_rmsnorm_cpu my-kernel
     """
-    from forge.app.starter import is_newest_runs, write_starter
+    from forge.app.tasks.starter import is_newest_runs, write_starter
 
     with open_workspace(home) as workspace:
         made = write_starter(workspace, task, directory, solution=solution)

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from forge.app.at_head import AtHead
     from forge.app.plain_events import HasEvents
     from forge.app.recovery import Recovery
-    from forge.app.run_documents import RunDocuments
+    from forge.app.stored.run_documents import RunDocuments
     from forge.app.workspace import Workspace
 
 Found = TypeVar("Found")
@@ -53,8 +53,8 @@ def ask_run(home: Path | None, name: str, ask: "Callable[[HasEvents, RunDocument
     if found is not None:
         return found
     from forge.app.plain_events import OfWorkspace
-    from forge.app.run_documents import of_state
-    from forge.app.runs import finish_phase
+    from forge.app.runs.runs import finish_phase
+    from forge.app.stored.run_documents import of_state
 
     with open_workspace(home) as workspace:
         return ask(OfWorkspace(workspace), of_state(finish_phase(workspace, workspace.find_run(name))))

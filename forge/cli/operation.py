@@ -31,7 +31,7 @@ def list_operations(home: Home = None, as_json: Json = False) -> None:
 
 def _own_operations(home: Path | None) -> list[dict[str, Any]]:  # Any: JSON documents
     """Return the own operations of the workspace; none outside of one, unless --home names it."""
-    from forge.app.workspace_operations import own_operations
+    from forge.app.tasks.workspace_operations import own_operations
     from forge.errors import WorkspaceNotFound
 
     try:
@@ -65,7 +65,7 @@ def describe_operations(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge op describe
     """
-    from forge.app.operation_description import describe_promoted
+    from forge.app.tasks.operation_description import describe_promoted
 
     with open_workspace(home) as workspace:
         recorded = describe_promoted(workspace)
@@ -77,7 +77,7 @@ def describe_operations(home: Home = None, as_json: Json = False) -> None:
 
 def _document(op: str, home: Path | None) -> dict[str, object]:
     """Return what is known of an operation: of the catalogue, or an own one of the workspace."""
-    from forge.app.workspace_operations import find_own_operation
+    from forge.app.tasks.workspace_operations import find_own_operation
     from forge.errors import WorkspaceNotFound
     from forge.operations import OPERATIONS, find_operation
 

@@ -11,7 +11,7 @@ from forge.cli.progress import be_quiet, be_verbose
 def on_another_machine(address: str | None) -> str | None:
     """Let the command's jobs run on the machine with this address."""
     if address is not None:
-        from forge.app.chosen_place import choose_place
+        from forge.app.machine.chosen_place import choose_place
 
         choose_place(address)
     return address

@@ -66,7 +66,7 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
 
 def painter(stream: "TextIO") -> Painter:
     """Return what paints for a stream: nothing unless it is a terminal that wants colours."""
-    from forge.app.terminal import wants_colour
+    from forge.app.machine.terminal import wants_colour
 
     return Painter(coloured=stream.isatty() and wants_colour())
 

@@ -33,9 +33,9 @@ def _timed_phase(
 
     Yield the report, and a function that takes the phase's answer, remembers how long it took and returns it.
     """
-    from forge.app.durations import FILE, Durations, Subject
-    from forge.app.runs import task_of
-    from forge.app.terminal import Stopwatch
+    from forge.app.machine.terminal import Stopwatch
+    from forge.app.phases.durations import FILE, Durations, Subject
+    from forge.app.runs.runs import task_of
 
     task, watch = task_of(run), Stopwatch()
     subject = Subject(op=task.op, language=task.language, gpu=task.target.gpu)
@@ -51,8 +51,8 @@ def _timed_phase(
 
 def submit_answer(workspace: "Workspace", run: str, directory: Path, author: str | None) -> Answer:
     """Offer a folder to a run."""
-    from forge.app import phases
-    from forge.app.phase_answer import phase_answer
+    from forge.app.phases import phases
+    from forge.app.phases.phase_answer import phase_answer
 
     with _told_if_recorded(workspace, "submit"):
         event = phases.submit_candidate(workspace, workspace.find_run(run), directory, author=author)
@@ -61,8 +61,9 @@ def submit_answer(workspace: "Workspace", run: str, directory: Path, author: str
 
 def verify_answer(workspace: "Workspace", run: str, *, again: bool) -> Answer:
     """Let the lab judge a run's candidate, and show its progress."""
-    from forge.app import phases, runs
-    from forge.app.phase_answer import phase_answer
+    from forge.app.phases import phases
+    from forge.app.phases.phase_answer import phase_answer
+    from forge.app.runs import runs
     from forge.lab.gates import GATES
 
     state = runs.finish_phase(workspace, workspace.find_run(run))
@@ -77,7 +78,7 @@ def bench_answers(workspace: "Workspace", run: str, *, attempts: int) -> Answer:
 
     The samples of all attempts count together. An attempt that spoils those after it is the last.
     """
-    from forge.app.run_summary import next_of
+    from forge.app.stored.run_summary import next_of
 
     for number in range(1, attempts):
         answer = bench_answer(workspace, run)
@@ -90,8 +91,9 @@ def bench_answers(workspace: "Workspace", run: str, *, attempts: int) -> Answer:
 
 def bench_answer(workspace: "Workspace", run: str) -> Answer:
     """Let the lab time a run's candidate and show its progress; return the answer for the terminal."""
-    from forge.app import phases, runs
-    from forge.app.phase_answer import phase_answer
+    from forge.app.phases import phases
+    from forge.app.phases.phase_answer import phase_answer
+    from forge.app.runs import runs
 
     state = runs.finish_phase(workspace, workspace.find_run(run))
     with _timed_phase(workspace, state, "bench", ()) as (progress, ended):
@@ -102,8 +104,9 @@ def bench_answer(workspace: "Workspace", run: str) -> Answer:
 
 def promote_answer(workspace: "Workspace", run: str) -> Answer:
     """Decide on a run's evidence; the answer says whether a checkpoint covers the decision."""
-    from forge.app import phases, runs
-    from forge.app.phase_answer import phase_answer
+    from forge.app.phases import phases
+    from forge.app.phases.phase_answer import phase_answer
+    from forge.app.runs import runs
 
     state = runs.finish_phase(workspace, workspace.find_run(run))
     with _told_if_recorded(workspace, "promote"):
@@ -119,7 +122,7 @@ def next_command(workspace: "Workspace", run: str, folder: Path | None = None) -
 
     A run whose `folder` was refused before it was stored waits for that folder again.
     """
-    from forge.app.run_summary import run_summary
+    from forge.app.stored.run_summary import run_summary
 
     summary = run_summary(workspace.find_run(run))
     if summary["state"] == "prompt_ready" and folder is not None:

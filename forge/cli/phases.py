@@ -69,8 +69,8 @@ def plan(run: Run, home: Home = None, as_json: Json = False) -> None:
 
 def _planned(run: str, home: Path | None) -> dict[str, Any]:
     """Return the plan of a run as a document; plan the run first if that isn't done."""
-    from forge.app.as_document import plain
-    from forge.app.briefs import prepare
+    from forge.app.stored.as_document import plain
+    from forge.app.tasks.briefs import prepare
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)
@@ -108,7 +108,7 @@ def prompt(
 
 def _rendered(run: str, home: Path | None, budget_tokens: int | None) -> tuple[str | None, str]:
     """Return the path and the text of a run's brief; plan the run and render the brief first if that isn't done."""
-    from forge.app.briefs import brief, brief_within, prepare
+    from forge.app.tasks.briefs import brief, brief_within, prepare
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)
@@ -143,7 +143,7 @@ def verify(
 
     Example: forge verify last
     """
-    from forge.app.chosen_device import chosen_device
+    from forge.app.machine.chosen_device import chosen_device
 
     chosen_device(device)
     with open_workspace(home) as workspace:
@@ -168,7 +168,7 @@ def bench(
 
     Example: forge bench last
     """
-    from forge.app.chosen_device import chosen_device
+    from forge.app.machine.chosen_device import chosen_device
 
     chosen_device(device)
     if quick and (replicates or attempts > 1):

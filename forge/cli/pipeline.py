@@ -17,7 +17,7 @@ from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
-    from forge.app.folder_runs import FolderRun, PipelineTarget
+    from forge.app.work.folder_runs import FolderRun, PipelineTarget
     from forge.app.workspace import Workspace
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
@@ -62,8 +62,8 @@ def pipeline(
 
     Example: forge pipeline last examples/honest_cpp
     """
-    from forge.app.chosen_device import chosen_device
-    from forge.app.folder_runs import find_target, require_folders
+    from forge.app.machine.chosen_device import chosen_device
+    from forge.app.work.folder_runs import find_target, require_folders
     from forge.errors import UsageError
 
     if again and resume:
@@ -86,7 +86,7 @@ def pipeline(
 
 
 def _places(cluster: str, *, plain_network: bool, jobs_per_node: int) -> list[str]:
-    from forge.app.cluster import places_of
+    from forge.app.work.cluster import places_of
 
     return places_of(cluster, plain_network=plain_network, jobs_per_node=jobs_per_node)
 
@@ -111,7 +111,7 @@ class _Pipeline:
 
     def ask_all(self) -> None:
         """Ask one folder after the other; raise ForgeError with what was found so far if one can't be asked."""
-        from forge.app.folder_runs import choose_run
+        from forge.app.work.folder_runs import choose_run
         from forge.errors import ForgeError
 
         alone = len(self.folders) == 1
@@ -135,10 +135,10 @@ class _Pipeline:
 
         A job that was lost is asked for again. What stays undecided is inconclusive: nothing is run on this machine.
         """
-        from forge.app.folder_runs import choose_run
-        from forge.app.lost_jobs import unanswered
-        from forge.app.pace import counting
-        from forge.app.work import request_work
+        from forge.app.work.folder_runs import choose_run
+        from forge.app.work.lost_jobs import unanswered
+        from forge.app.work.pace import counting
+        from forge.app.work.work import request_work
         from forge.cli.side_by_side import serve_until_answered
 
         places = [("--on", place) for place in cluster_places]
@@ -174,9 +174,9 @@ class _Pipeline:
 
     def _recorded(self, chosen: "FolderRun") -> dict[str, Answer]:
         """Return the recorded answers of a run that is decided; finish its seal if a kill prevented that."""
-        from forge.app import runs
-        from forge.app.folder_runs import recorded_phases
-        from forge.app.phase_answer import phase_answer
+        from forge.app.phases.phase_answer import phase_answer
+        from forge.app.runs import runs
+        from forge.app.work.folder_runs import recorded_phases
 
         run = runs.finish_phase(self.workspace, self.workspace.find_run(chosen.run_id))
         return {name: phase_answer(event, workspace=self.workspace) for name, event in recorded_phases(run).items()}

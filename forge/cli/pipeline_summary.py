@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from forge.cli.output import SIMULATED, emit_table
 
 if TYPE_CHECKING:
-    from forge.app.folder_runs import FolderRun
+    from forge.app.work.folder_runs import FolderRun
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
 COLUMNS = ("folder", "run", "verdict", "at", "why", "speedup", "95 % interval", "")

@@ -25,8 +25,8 @@ def profile(
 
     Example: forge profile last --tool cuobjdump
     """
-    from forge.app.chosen_device import chosen_device
-    from forge.app.profile import profile_candidate
+    from forge.app.machine.chosen_device import chosen_device
+    from forge.app.phases.profile import profile_candidate
 
     chosen_device(device)
     with open_workspace(home) as workspace, reporting("profile") as progress:

@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from forge.app.terminal import Stopwatch
+from forge.app.machine.terminal import Stopwatch
 from forge.cli.output import say, visible
 
 if TYPE_CHECKING:
-    from forge.app.durations import Durations
-    from forge.app.pace import Pace
+    from forge.app.phases.durations import Durations
+    from forge.app.work.pace import Pace
 
 Report = Callable[[str], None]
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

@@ -142,7 +142,7 @@ def _tokens(found: "AtHead", given: Given, _: str | None) -> bool:
 
 
 def _lessons(found: "AtHead", given: Given, _: str | None) -> bool:
-    from forge.app.lesson_list import lessons_of
+    from forge.app.lessons.lesson_list import lessons_of
     from forge.cli.lists import show_lessons
 
     show_lessons(lessons_of(found), as_json=JSON in given)

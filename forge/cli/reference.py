@@ -16,7 +16,7 @@ from forge.cli.progress import reporting
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
-    from forge.app.references import Confirmable, DeclaredTexts, ImportedProblem
+    from forge.app.tasks.references import Confirmable, DeclaredTexts, ImportedProblem
     from forge.pipeline.create import TaskRequest
 
 REASON_SHOWN = 110
@@ -34,7 +34,7 @@ def create_from_reference(
     as_json: bool,
 ) -> None:
     """Infer, show, ask and freeze. Without a yes, record nothing and exit with status 1."""
-    from forge.app.references import freeze_reference, infer_reference
+    from forge.app.tasks.references import freeze_reference, infer_reference
 
     with open_workspace(home) as workspace:
         with reporting("reference") as progress:
@@ -156,7 +156,7 @@ def import_collection(
     collection: str, path: Path, request: "TaskRequest", *, home: Path | None, as_json: bool
 ) -> None:
     """Import problem files one after the other; exit with status 1 if one was refused."""
-    from forge.app.references import import_problems
+    from forge.app.tasks.references import import_problems
 
     done: list[ImportedProblem] = []
     with open_workspace(home) as workspace, _importing() as advance:

@@ -17,7 +17,7 @@ COLUMNS = ("regime", "over", "first", "second", "sessions may differ by")
 
 def replicate(name: str, home: Path | None, *, as_json: bool) -> None:
     """Measure a promoted kernel again, record the outcome and print it; exit with 1 unless it held."""
-    from forge.app.replication import replicate_kernel
+    from forge.app.phases.replication import replicate_kernel
 
     with open_workspace(home) as workspace, reporting("replicate") as progress:
         answer = replicate_kernel(workspace, name, progress=progress)

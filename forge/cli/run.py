@@ -14,7 +14,7 @@ from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
     from forge.app.plain_events import HasEvents
-    from forge.app.run_documents import RunDocuments
+    from forge.app.stored.run_documents import RunDocuments
 
 app = typer.Typer(help="Runs: one candidate's way through the phases.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -29,7 +29,7 @@ def open_run(
 
     Example: forge run open cpp_fused_add_rmsnorm_cpu
     """
-    from forge.app.tasks import open_run as open_another
+    from forge.app.tasks.tasks import open_run as open_another
 
     with open_workspace(home) as workspace:
         opened = open_another(workspace, task)
@@ -56,7 +56,7 @@ def list_runs(
 
     Example: forge run list --state verified --sort -run --limit 10
     """
-    from forge.app.run_summary import run_summary
+    from forge.app.stored.run_summary import run_summary
 
     with open_workspace(home) as workspace:
         summaries = [run_summary(run) for run in workspace.run_states().runs.values()]
@@ -76,7 +76,7 @@ def show(
 
     Example: forge run show last --log
     """
-    from forge.app.author_log import run_log
+    from forge.app.runs.author_log import run_log
 
     def answer(opened: "HasEvents", found: "RunDocuments") -> tuple[dict[str, Any], dict[str, Any]]:  # Any: JSON
         return {**found.summary}, run_log(opened.home, found)
@@ -106,13 +106,13 @@ def diff(
 
     Example: forge run diff 20260101T120000_rmsnorm_cpu_1f00aa last
     """
-    from forge.app.run_comparison import compare_runs
+    from forge.app.runs.run_comparison import compare_runs
     from forge.cli.run_diff import show_comparison
 
     found = ask_at_head(home, lambda head: compare_runs(head, head.run_documents(a), head.run_documents(b)))
     if found is None:
         from forge.app.plain_events import OfWorkspace
-        from forge.app.run_documents import of_state
+        from forge.app.stored.run_documents import of_state
 
         with open_workspace(home) as workspace:
             before, after = of_state(workspace.find_run(a)), of_state(workspace.find_run(b))
@@ -130,7 +130,7 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
     Example: forge run check last
     """
     from forge.app.home import RUNS_FOLDER
-    from forge.app.run_files import check_run
+    from forge.app.stored.run_files import check_run
 
     run_id, problems = ask_run(
         home, run, lambda opened, found: (found.run_id, check_run(opened.home / RUNS_FOLDER, found))
@@ -156,7 +156,7 @@ def abort(
 
     Example: forge run abort last --reason "wrong shape"
     """
-    from forge.app.runs import abort as close
+    from forge.app.runs.runs import abort as close
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)

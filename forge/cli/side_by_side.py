@@ -43,7 +43,7 @@ def serve_until_answered(
     workspace: "Workspace", run_ids: Sequence[str], places: Sequence[tuple[str, str]], home: Path
 ) -> None:
     """Start workers until no run has a lost job, but at most a few times and only while there are places."""
-    from forge.app.lost_jobs import ask_again
+    from forge.app.work.lost_jobs import ask_again
     from forge.cli.output import say
 
     for asking in range(1, MOST_ASKINGS + 1):

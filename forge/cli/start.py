@@ -50,8 +50,8 @@ def doctor(
 
     Example: forge doctor
     """
-    from forge.app.chosen_device import chosen_device
-    from forge.app.doctor import examine_machine
+    from forge.app.machine.chosen_device import chosen_device
+    from forge.app.machine.doctor import examine_machine
 
     if ray is not None:
         _show_cluster(ray, plain_network=plain_network, as_json=as_json)
@@ -96,7 +96,7 @@ def _memory(fact: object) -> str:
 
 def _show_cluster(cluster: str, *, plain_network: bool, as_json: bool) -> None:
     """Print for each place of a Ray cluster whether jobs may run there."""
-    from forge.app.cluster import cluster_report
+    from forge.app.work.cluster import cluster_report
     from forge.domain.policy import Policy
 
     found = cluster_report(cluster, Policy(), plain_network=plain_network)
@@ -110,9 +110,9 @@ def _show_cluster(cluster: str, *, plain_network: bool, as_json: bool) -> None:
 
 def _calibrate(home: Path | None, *, as_json: bool) -> None:
     """Measure the ceilings and print them; record them if there is a workspace."""
-    from forge.app.ceilings import calibrated
     from forge.app.home import find_home
-    from forge.app.site import executor_here, executor_of
+    from forge.app.machine.ceilings import calibrated
+    from forge.app.machine.site import executor_here, executor_of
     from forge.domain.policy import Policy
     from forge.errors import WorkspaceNotFound
 

@@ -152,7 +152,7 @@ def create(
     Example: forge task create --op fused_add_rmsnorm --language cpp --gpu cpu --dtype fp32
     --shape batch=16,hidden_size=4096
     """
-    from forge.app.contender_files import read_contenders
+    from forge.app.tasks.contender_files import read_contenders
     from forge.pipeline.create import TaskRequest
 
     own = function or operand or constant or axis or vary or name or yes
@@ -175,7 +175,7 @@ def create(
     if reference is None:
         _create_of_catalogue(request, home=home, as_json=as_json)
         return
-    from forge.app.references import DeclaredTexts
+    from forge.app.tasks.references import DeclaredTexts
 
     declared = DeclaredTexts(
         operands=operand or (), axes=axis or (), ranges=vary or (), constants=constant or (), name=name
@@ -187,7 +187,7 @@ def create(
 
 def _create_of_catalogue(request: "TaskRequest", *, home: Path | None, as_json: bool) -> None:
     """Freeze a task for an operation of the catalogue, and show it."""
-    from forge.app.tasks import create_task
+    from forge.app.tasks.tasks import create_task
 
     with open_workspace(home) as workspace:
         opened = create_task(workspace, request)
@@ -272,7 +272,7 @@ def list_tasks(
 
     Example: forge task list --op rmsnorm --sort -task
     """
-    from forge.app.known_tasks import all_tasks
+    from forge.app.tasks.known_tasks import all_tasks
 
     with open_workspace(home) as workspace:
         tasks: list[dict[str, Any]] = all_tasks(workspace)  # Any: a JSON document
@@ -289,7 +289,7 @@ def show(
 
     Example: forge task show cpp_fused_add_rmsnorm
     """
-    from forge.app.known_tasks import find_task
+    from forge.app.tasks.known_tasks import find_task
 
     with open_workspace(home) as workspace:
         created = find_task(workspace, task)

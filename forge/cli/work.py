@@ -55,18 +55,18 @@ def work(
     if context.invoked_subcommand is not None:
         return
     if ends_with is not None:
-        from forge.app.parent import end_with
+        from forge.app.work.parent import end_with
 
         end_with(ends_with)
     if ray is not None:
-        from forge.app.cluster import places_of
+        from forge.app.work.cluster import places_of
 
         found = places_of(ray, plain_network=plain_network, jobs_per_node=jobs_per_node)
         places = [("--on", place) for place in found]
         raise typer.Exit(max(serve_side_by_side(places, once=once, home=home, as_json=as_json)))
     if device and len(device) > 1:
-        from forge.app.chosen_device import devices_named
-        from forge.app.refusals import recording_refusal
+        from forge.app.machine.chosen_device import devices_named
+        from forge.app.runs.refusals import recording_refusal
 
         with open_workspace(home) as workspace, recording_refusal(workspace, "worker", ", ".join(device)):
             gpus = [("--device", one.uuid) for one in devices_named(device)]
@@ -76,10 +76,10 @@ def work(
 
 def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) -> int:
     """Serve with one device in this process; return 1 if a job failed by its fault, GAVE_UP after too many."""
-    from forge.app.chosen_device import chosen_device
-    from forge.app.refusals import recording_refusal
-    from forge.app.site import executor_of
-    from forge.app.worker import Worker
+    from forge.app.machine.chosen_device import chosen_device
+    from forge.app.machine.site import executor_of
+    from forge.app.runs.refusals import recording_refusal
+    from forge.app.work.worker import Worker
     from forge.lab.packages import require_lab
 
     require_lab()
@@ -104,7 +104,7 @@ def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) 
 
 
 def _place() -> str:
-    from forge.app.chosen_place import place_name
+    from forge.app.machine.chosen_place import place_name
 
     return place_name()
 
@@ -129,7 +129,7 @@ def answer() -> None:
 
     Example: ssh gpu-box forge work answer
     """
-    from forge.app.remote_calls import answer_calls
+    from forge.app.work.remote_calls import answer_calls
 
     answer_calls()
 
@@ -147,7 +147,7 @@ def request(
 
     Example: forge work request last --until verify
     """
-    from forge.app.work import LastPhase, request_summary, request_work
+    from forge.app.work.work import LastPhase, request_summary, request_work
     from forge.errors import UnknownName
 
     phases: dict[str, LastPhase] = {name: name for name in get_args(LastPhase)}
@@ -169,7 +169,7 @@ def list_requests(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge work list
     """
-    from forge.app.work import open_requests, request_summary
+    from forge.app.work.work import open_requests, request_summary
 
     with open_workspace(home) as workspace:
         requests = [request_summary(run) for run in open_requests(workspace)]
@@ -182,7 +182,7 @@ def withdraw(run: Run, reason: Reason = "withdrawn by hand", home: Home = None, 
 
     Example: forge work withdraw last --reason "a better candidate is there"
     """
-    from forge.app.work import withdraw_work
+    from forge.app.work.work import withdraw_work
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)

@@ -145,7 +145,7 @@ async def counterexample(call: Asking, asked: forms.RunForm) -> Fitted:
 async def kernel_lookup(call: Asking, asked: forms.LookupForm) -> Fitted:
     """Find a promoted kernel for an operation, processor, dtype and shape."""
     from forge.app.desk import answers
-    from forge.app.lookup_answer import UntrustedSlot
+    from forge.app.kernels.lookup_answer import UntrustedSlot
 
     slot = UntrustedSlot(asked.op, asked.gpu, asked.dtype, asked.shape)
     found = await call.read(lambda view: answers.lookup(view, slot, nearest=asked.nearest))

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from forge.app import phases
+from forge.app.phases import phases
 from forge.app.workspace import Workspace
 from forge.pipeline import benchmark
 from tests.app.prepared import gathered, samples

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.durations import FILE, MOST_KEPT, Durations, Subject
+from forge.app.phases.durations import FILE, MOST_KEPT, Durations, Subject
 
 RMSNORM, SOFTMAX = Subject("rmsnorm", "cpp", "cpu"), Subject("softmax", "cpp", "cpu")
 

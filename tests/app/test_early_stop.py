@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from forge.app.benchmark_answer import timed
-from forge.app.phases import promote_candidate
-from forge.app.run_documents import of_state
-from forge.app.run_files import check_run
-from forge.app.runs import GATE, finish_phase
+from forge.app.phases.phases import promote_candidate
+from forge.app.runs.benchmark_answer import timed
+from forge.app.runs.runs import GATE, finish_phase
+from forge.app.stored.run_documents import of_state
+from forge.app.stored.run_files import check_run
 from forge.app.workspace import Workspace
 from forge.domain.policy import Policy
 from forge.errors import PhaseOutOfOrder

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.references import memory_bytes
+from forge.app.tasks.references import memory_bytes
 
 
 @pytest.mark.parametrize(

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app import pace
-from forge.app.pace import Pace, counting
+from forge.app.work import pace
+from forge.app.work.pace import Pace, counting
 from forge.app.workspace import Workspace
 from forge.cli.progress import be_quiet, tell_pace
 from tests.app.prepared import rejected_run

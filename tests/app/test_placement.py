@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from forge.app import site, worker
-from forge.app.phases import submit_candidate
-from forge.app.work import request_work
-from forge.app.worker import Worker
+from forge.app.machine import site
+from forge.app.phases.phases import submit_candidate
+from forge.app.work import worker
+from forge.app.work.work import request_work
+from forge.app.work.worker import Worker
 from forge.app.workspace import Workspace
 from tests.cli.asking import HONEST, ask, copied
 from tests.executor.at_once import AtOnce

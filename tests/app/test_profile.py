@@ -5,7 +5,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from forge.app.profile import profile_candidate
+from forge.app.phases.profile import profile_candidate
 from forge.app.workspace import Workspace
 from forge.errors import EnvironmentUnfit, PhaseOutOfOrder, UnknownName
 from forge.events import CandidateVerified, ProfileCaptured

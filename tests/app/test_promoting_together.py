@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
 
-from forge.app.phases import promote_candidate
+from forge.app.phases.phases import promote_candidate
 from forge.app.workspace import Workspace
 from forge.events import Event, KernelPromoted
 from tests.app.prepared import benchmarked_run

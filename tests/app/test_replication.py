@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from forge.app.replication import record_replication, replication_case, require_occasion
-from forge.app.site import executor_of
+from forge.app.machine.site import executor_of
+from forge.app.phases.replication import record_replication, replication_case, require_occasion
 from forge.app.workspace import Workspace
 from forge.domain.environment import GpuFacts
 from forge.errors import UsageError

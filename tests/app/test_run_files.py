@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app import phases
+from forge.app.phases import phases
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Reason

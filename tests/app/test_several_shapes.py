@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.phases import promote_candidate
+from forge.app.phases.phases import promote_candidate
 from forge.app.workspace import Workspace
 from forge.domain.digest import canonical
 from forge.domain.verdict import Reason

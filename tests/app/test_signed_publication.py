@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.decisions import revoke
-from forge.app.signing import checkpoint
+from forge.app.kernels.decisions import revoke
+from forge.app.ledger.signing import checkpoint
 from forge.app.workspace import Workspace
 from forge.domain.digest import canonical, sha256
 from forge.lookup import Registry

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.work import request_work, withdraw_work
-from forge.app.worker import Worker
+from forge.app.work.work import request_work, withdraw_work
+from forge.app.work.worker import Worker
 from forge.app.workspace import Workspace
 from forge.errors import ActorForbidden
 from forge.events import WorkRequested

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app import decisions
+from forge.app.kernels import decisions
 from forge.app.workspace import Workspace
 from forge.errors import AlreadyDecided, ConcurrencyConflict, RunNotFound, UnknownName, WorkspaceNotFound
 from forge.events import KernelRevoked

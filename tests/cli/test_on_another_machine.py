@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.chosen_device import PLACE_VARIABLE
+from forge.app.machine.chosen_device import PLACE_VARIABLE
 from tests.cli.asking import HONEST, ask, history, ledger_stands
 
 SHORTER = Path(__file__).parents[1] / "executor" / "shorter.py"

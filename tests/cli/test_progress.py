@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from forge.app.terminal import Stopwatch
+from forge.app.machine.terminal import Stopwatch
 from forge.cli.progress import be_quiet, be_verbose, described, elapsed_text, reporting
 from tests.app.prepared import verified_run
 from tests.cli.asking import ask

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from forge.app.at_head import at_head
-from forge.app.known_tasks import all_tasks
-from forge.app.run_summary import run_summary
+from forge.app.stored.run_summary import run_summary
+from forge.app.tasks.known_tasks import all_tasks
 from forge.app.workspace import Workspace
 from forge.cli.quick_lists import quick_list
 from forge.cli.quick_skills import quick_skill
@@ -464,7 +464,7 @@ def test_own_operations_and_mistakes_are_left_to_the_whole_command(
 
 
 def test_a_quick_answer_and_a_completion_leave_no_file_behind(empty: Path) -> None:
-    from forge.app.known_names import known_names
+    from forge.app.tasks.known_names import known_names
 
     ask("run", "list", "--home", empty)
     before = sorted(path.relative_to(empty) for path in empty.rglob("*"))

@@ -4,7 +4,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from forge.app.run_comparison import COMPARED_LINES
+from forge.app.runs.run_comparison import COMPARED_LINES
 from forge.app.workspace import Workspace
 from tests.app.prepared import benchmarked, benchmarked_run, samples, submitted, verified
 from tests.cli.asking import HONEST, Answer, ask, create_task, history, task_of

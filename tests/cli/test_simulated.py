@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.doctor import language_here
+from forge.app.machine.doctor import language_here
 from forge.lab.device.toolkit import has_toolkit
 from forge.languages import LANGUAGES
 from tests.cli.asking import EXAMPLES, ask, history, task_of

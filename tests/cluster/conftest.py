@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.cluster import places_of
+from forge.app.work.cluster import places_of
 from tests.cli.conftest import empty_workspace, home, open_workspace
 
 __all__ = ["empty_workspace", "home", "open_workspace"]

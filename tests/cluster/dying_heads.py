@@ -22,7 +22,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
-from forge.app import phases
+from forge.app.phases import phases
 from forge.executor.ray import SCHEME, RayConnection
 from forge.executor.remote.ssh import SshConnection
 from forge.ledger.store import Ledger

@@ -17,7 +17,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.cluster import cluster_report
+from forge.app.work.cluster import cluster_report
 from forge.domain.policy import Policy
 from forge.domain.verdict import Accepted, Rejected, Verdict
 from forge.errors import EnvironmentUnfit, RemoteFailed, UsageError

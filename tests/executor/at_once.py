@@ -16,7 +16,7 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 from forge.__main__ import main
-from forge.app import site
+from forge.app.machine import site
 from forge.domain.device import Ceilings
 from forge.domain.evidence import GateResult, WorkloadErrors
 from forge.domain.verdict import Accepted, Reason, Rejected

@@ -1,6 +1,6 @@
 """The GPU that these tests use: the first that CUDA_VISIBLE_DEVICES names, as in every command of Forge."""
 
-from forge.app.chosen_device import chosen_device
+from forge.app.machine.chosen_device import chosen_device
 from forge.domain.device import Device
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.replication import with_baseline
+from forge.app.phases.replication import with_baseline
 from forge.contenders.discovery import ContenderCatalogue, Described, find_contenders
 from forge.domain.contender import ContenderAbsent, ContenderFailed, ContenderStanding, MeasuredInFull, ScreenedOut
 from forge.domain.policy import Policy

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.ledger_answers import verify_ledger
+from forge.app.ledger.ledger_answers import verify_ledger
 from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft
 from forge.domain.budget import Amounts

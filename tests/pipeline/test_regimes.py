@@ -2,7 +2,7 @@
 
 import pytest
 
-from forge.app.policy_file import load_policy, recorded_policy
+from forge.app.stored.policy_file import load_policy, recorded_policy
 from forge.domain.digest import canonical
 from forge.domain.evidence import Residency
 from forge.domain.policy import Policy

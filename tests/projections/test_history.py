@@ -148,7 +148,7 @@ def test_statements_name_the_columns_and_keys_of_a_table():
 
 
 def test_publishing_loads_no_sqlmodel():
-    code = "import sys, forge.app.publication; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    code = "import sys, forge.app.stored.publication; print(*sorted({name.split('.')[0] for name in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "sqlite3" in loaded
     assert not {"sqlmodel", "sqlalchemy"} & set(loaded)

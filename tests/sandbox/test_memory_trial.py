@@ -8,7 +8,7 @@ import sys
 import confined
 import pytest
 
-from forge.app.doctor import examine_machine
+from forge.app.machine.doctor import examine_machine
 from forge.sandbox.isolation import Level
 from forge.sandbox.memory_trial import try_guest_memory
 

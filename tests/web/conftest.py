@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.phases import submit_candidate
+from forge.app.phases.phases import submit_candidate
 from forge.app.workspace import Workspace
 from tests.app.prepared import benchmarked_run, rejected_run, verified
 from tests.app.test_tokens import granted

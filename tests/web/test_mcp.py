@@ -18,7 +18,7 @@ from forge.app.desk.agents import progress_since
 from forge.app.desk.desk import Desk
 from forge.app.desk.view import View
 from forge.app.recommend import recommend
-from forge.app.runs import abort
+from forge.app.runs.runs import abort
 from forge.app.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
 from forge.app.workspace import Workspace
 from forge.mcp import fitting

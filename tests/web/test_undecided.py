@@ -10,7 +10,7 @@ import pytest
 from forge.app.desk import answers, history, runs
 from forge.app.desk.view import View
 from forge.app.desk.withheld import WITHHELD, hidden_shapes
-from forge.app.runs import GATE, abort
+from forge.app.runs.runs import GATE, abort
 from forge.app.tokens import READER, Caller
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason

@@ -8,7 +8,7 @@ import pytest
 
 from forge.app.desk import answers, history
 from forge.app.desk.view import View
-from forge.app.runs import GATE, abort
+from forge.app.runs.runs import GATE, abort
 from forge.app.tokens import READER, Caller
 from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Screened

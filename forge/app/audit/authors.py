@@ -4,7 +4,7 @@ from datetime import date
 from typing import Literal
 
 from forge.app.audit.answer import Answer, Cell, Filter, known_value, named_rows, where
-from forge.app.tables import HasTables
+from forge.app.stored.tables import HasTables
 from forge.errors import UnknownName, UsageError
 
 RefusedBy = Literal["code", "gate", "stage", "task", "op", "author", "day", "month"]

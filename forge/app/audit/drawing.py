@@ -6,7 +6,7 @@ from pathlib import Path
 
 from forge.app.audit.answer import Answer, Filter, named_rows, number, where
 from forge.app.audit.speed import MACHINE
-from forge.app.tables import HasTables
+from forge.app.stored.tables import HasTables
 from forge.pictures.roofline import draw_roofline as roofline_picture
 from forge.pictures.speedups import draw_speedups as speedups_picture
 from forge.pictures.terminal import roofline_text, speedups_text, timeline_text

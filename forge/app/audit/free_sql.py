@@ -11,7 +11,7 @@ from pathlib import Path
 
 from forge.app.audit import sql_child
 from forge.app.audit.answer import Answer, Cell
-from forge.app.tables import HasTables
+from forge.app.stored.tables import HasTables
 from forge.errors import UsageError
 from forge.projections.sql_surface import SURFACE
 

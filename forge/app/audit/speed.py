@@ -7,7 +7,7 @@ from itertools import groupby
 import orjson
 
 from forge.app.audit.answer import COLD, Answer, Cell, Filter, Named, named_rows, number, where
-from forge.app.tables import HasTables
+from forge.app.stored.tables import HasTables
 from forge.domain.shape_slug import shape_slug
 from forge.errors import UsageError
 

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 from typing import Literal
 
 from forge.app.audit.answer import Answer, Cell, Named, named_rows
-from forge.app.tables import HasTables
+from forge.app.stored.tables import HasTables
 from forge.errors import UsageError
 from forge.lookup.machine import answer_lines
 
@@ -86,7 +86,7 @@ def _machines_here(processors: set[str]) -> dict[str, Named]:
     if CPU not in processors and not answer_lines("nvidia-smi", "-L"):
         return {}
     from forge import __version__
-    from forge.app.chosen_device import chosen_device
+    from forge.app.machine.chosen_device import chosen_device
     from forge.platforms.capture import capture_environment
 
     found = capture_environment(forge_version=__version__, forge_commit=None, device=chosen_device())

@@ -12,14 +12,14 @@ from forge.app.audit.authors import EffectBy, RefusedBy
 from forge.app.desk.session_figures import told_summary
 from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
-from forge.app.lesson import described, lessons
-from forge.app.lookup_answer import UntrustedSlot, look_up
-from forge.app.notes import gather
+from forge.app.kernels.lookup_answer import UntrustedSlot, look_up
+from forge.app.lessons.lesson import described, lessons
 from forge.app.plain_events import OfWorkspace
 from forge.app.recommend import recommend
 from forge.app.sessions import finding, report
+from forge.app.tasks.notes import gather
 from forge.app.tokens import Caller
-from forge.app.work import open_work, request_summary
+from forge.app.work.work import open_work, request_summary
 from forge.errors import UnknownName, UsageError
 from forge.events import DeviceCalibrated, WorkRequested
 from forge.lookup import Policy

@@ -9,13 +9,13 @@ from pathlib import Path
 from forge.app.desk.handed_in_bytes import require_disk
 from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
-from forge.app.known_tasks import find_task
-from forge.app.phase_answer import phase_answer
+from forge.app.phases.phase_answer import phase_answer
 from forge.app.recovery import recover
-from forge.app.runs import abort, finish_phase
-from forge.app.tasks import open_run
+from forge.app.runs.runs import abort, finish_phase
+from forge.app.tasks.known_tasks import find_task
+from forge.app.tasks.tasks import open_run
 from forge.app.tokens import Caller
-from forge.app.work import LastPhase, request_work, withdraw_work
+from forge.app.work.work import LastPhase, request_work, withdraw_work
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import sha256
@@ -90,7 +90,7 @@ def _handed_in(
     workspace: Workspace, caller: Caller, run_id: str, untrusted_files: Mapping[str, str], key: str | None
 ) -> Event:
     """Hand the files in and return the event that answers; the recorded one, if that was done before."""
-    from forge.app import phases  # here: the lab takes longer to import than a server may take to start
+    from forge.app.phases import phases  # here: the lab takes longer to import than a server may take to start
 
     run = workspace.find_run(run_id)
     if run.submitted is None and run.rejection is not None:

@@ -5,7 +5,7 @@ import orjson
 from forge.app.audit.answer import named_rows
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.view import View
-from forge.app.known_tasks import find_task
+from forge.app.tasks.known_tasks import find_task
 from forge.errors import NotFound, UsageError
 from forge.events import PromptRendered, TaskCreated
 from forge.projections.fold import holds

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 import orjson
 
-from forge.app.recorded_evidence import report_of
+from forge.app.runs.recorded_evidence import report_of
 from forge.app.workspace import Workspace
 from forge.domain.task import HeldOut
 from forge.domain.tensors import Shape

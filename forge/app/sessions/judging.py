@@ -9,11 +9,11 @@ from pathlib import Path
 
 import orjson
 
-from forge.app import phases
-from forge.app.recorded_evidence import report_of
-from forge.app.run_summary import next_of
-from forge.app.runs import abort, finish_phase
+from forge.app.phases import phases
+from forge.app.runs.recorded_evidence import report_of
+from forge.app.runs.runs import abort, finish_phase
 from forge.app.sessions.told import feedback_of
+from forge.app.stored.run_summary import next_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged
 from forge.domain.evidence import Interval, WorkloadTiming

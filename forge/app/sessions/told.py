@@ -5,7 +5,7 @@ from typing import Any
 
 import orjson
 
-from forge.app.author_log import author_log
+from forge.app.runs.author_log import author_log
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.evidence import WorkloadTiming

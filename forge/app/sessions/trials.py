@@ -3,9 +3,9 @@
 import time
 from dataclasses import dataclass
 
-from forge.app.known_tasks import find_task
+from forge.app.machine.site import executor_of
 from forge.app.sessions.exchange import NS_PER_MS
-from forge.app.site import executor_of
+from forge.app.tasks.known_tasks import find_task
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Missed, Screen
 from forge.domain.budget import Amounts

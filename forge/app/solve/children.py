@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge.app.incumbent import incumbent_kernel
-from forge.app.known_tasks import find_task
-from forge.app.references import DeclaredTexts, freeze_reference, infer_reference
 from forge.app.solve.taking_apart import TakenApart
+from forge.app.tasks.known_tasks import find_task
+from forge.app.tasks.references import DeclaredTexts, freeze_reference, infer_reference
 from forge.app.workspace import Workspace
 from forge.authors.attempts import Attempt, fastest
 from forge.domain.authoring import Draft, Judged, Submit

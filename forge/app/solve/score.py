@@ -5,11 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.app.references import freeze_reference, infer_reference, problem_files
 from forge.app.sessions.report import FAST
 from forge.app.sessions.view import used
 from forge.app.solve.children import Work, attempts_of
-from forge.app.tasks import create_task
+from forge.app.tasks.references import freeze_reference, infer_reference, problem_files
+from forge.app.tasks.tasks import create_task
 from forge.app.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts

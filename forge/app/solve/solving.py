@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from forge.app.references import freeze_reference, infer_reference, read_source
 from forge.app.solve.children import Work, is_worth_it, kernels_of_parts
 from forge.app.solve.composing import judge_whole
 from forge.app.solve.routes import OTHER, record_route, remembered, route_key
 from forge.app.solve.taking_apart import TakenApart, take_apart
+from forge.app.tasks.references import freeze_reference, infer_reference, read_source
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Judged
 from forge.domain.digest import Digest

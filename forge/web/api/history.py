@@ -8,7 +8,7 @@ from starlette.responses import Response
 from forge.app.audit.answer import Filter
 from forge.app.desk import answers as found
 from forge.app.desk import history
-from forge.app.lookup_answer import UntrustedSlot
+from forge.app.kernels.lookup_answer import UntrustedSlot
 from forge.web import asked as questions
 from forge.web import schemas
 from forge.web.answering import answered

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import orjson
 
-from forge.app.runs import GATE
-from forge.app.signing import checkpoint, rotate_key
+from forge.app.ledger.signing import checkpoint, rotate_key
+from forge.app.runs.runs import GATE
 from forge.app.workspace import Workspace
 from forge.domain.digest import canonical
 from forge.events.benchmark import ProfileCaptured

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.ledger_answers import verify_ledger
+from forge.app.ledger.ledger_answers import verify_ledger
 from forge.app.workspace import Workspace
 from forge.errors import CheckpointRefused, ForgeError
 from tests.cli.asking import built_once, copied

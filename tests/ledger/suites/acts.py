@@ -7,12 +7,13 @@ Each act picks what it is about by a number, and says whether there was anything
 from collections.abc import Callable
 from pathlib import Path
 
-from forge.app import decisions, signing
-from forge.app.exchange import take_in
-from forge.app.known_tasks import find_task
-from forge.app.phases import promote_candidate
-from forge.app.runs import GATE, abort
-from forge.app.tasks import create_task, open_run
+from forge.app.kernels import decisions
+from forge.app.ledger import signing
+from forge.app.ledger.exchange import take_in
+from forge.app.phases.phases import promote_candidate
+from forge.app.runs.runs import GATE, abort
+from forge.app.tasks.known_tasks import find_task
+from forge.app.tasks.tasks import create_task, open_run
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.errors import AlreadyDecided

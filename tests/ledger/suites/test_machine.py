@@ -17,8 +17,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from forge.app.exchange import export
 from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
+from forge.app.ledger.exchange import export
 from forge.app.recovery import recover
 from forge.app.workspace import Workspace
 from forge.errors import IdempotencyConflict

@@ -1,0 +1,1 @@
+"""Kernels after their promotion: looked up, doubted, withdrawn, and what led to them."""

@@ -1,0 +1,1 @@
+"""The ledger as a whole: copies, bundles, signatures, keys and proofs."""

@@ -1,0 +1,1 @@
+"""Lessons: proposed from closed experiments, accepted by a person, listed."""

@@ -1,0 +1,1 @@
+"""Phases: each loads recorded evidence, calls the pipeline, and records what it said."""

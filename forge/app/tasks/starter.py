@@ -1,0 +1,34 @@
+"""Writes a starting point for a task into a new folder."""
+
+from pathlib import Path
+
+from forge.app.tasks.known_tasks import find_task
+from forge.app.tasks.references import read_source
+from forge.app.workspace import Workspace
+from forge.errors import RunNotFound, UsageError
+from forge.lab.packages import require_lab
+from forge.pipeline.starter import starter_files
+
+
+def write_starter(workspace: Workspace, task_name: str, folder: Path, *, solution: Path | None) -> dict[str, object]:
+    """Write five filled files into `folder`, which is made; raise UsageError if it has files already."""
+    require_lab()
+    task = find_task(workspace, task_name)
+    source = read_source(solution, what="solution") if solution is not None else None
+    files = starter_files(task.task, solution=source)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{str(folder)!r} is a file: expected a new or an empty folder")
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{str(folder)!r} has content already: expected a new or an empty folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+    return {"task_id": task.task_id, "folder": str(folder), "files": list(files)}
+
+
+def is_newest_runs(workspace: Workspace, task_id: str) -> bool:
+    """Return whether the newest run, which `last` means, is of this task."""
+    try:
+        return workspace.find_run("last").task_id == task_id
+    except RunNotFound:
+        return False
