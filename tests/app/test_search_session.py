@@ -89,3 +89,15 @@ def test_a_template_with_a_bad_space_is_refused_before_a_session_opens() -> None
     bad = source().model_copy(update={"files": {**source().files, "space.json": '{"parameters": []}'}})
     with pytest.raises(UsageError, match="at least 1"):
         make_author(bad)
+
+
+def test_a_template_of_another_operation_is_refused_before_a_session_opens(home: Path) -> None:
+    other = make_author(read_source("search", TEMPLATE.parent / "cpp_softmax", {}))
+    with Workspace.open(home) as workspace:
+        task = workspace.find_run("last").task
+        assert task is not None
+        before = workspace.ledger.head.seq
+        request = SessionRequest(task=task.event.task_id, seed=2, budget=ROOM)
+        with pytest.raises(UsageError, match="for softmax in cpp: expected one for fused_add_rmsnorm in cpp"):
+            open_session(workspace, other, request)
+        assert workspace.ledger.head.seq == before

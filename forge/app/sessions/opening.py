@@ -14,10 +14,13 @@ from forge.app.sessions.workers import withdraw_open
 from forge.app.tasks.known_tasks import find_task
 from forge.app.workspace import Workspace, now
 from forge.authors.kinds import AuthorSource, make_author
+from forge.authors.search.author import SearchAuthor
 from forge.domain.authoring import Author
 from forge.domain.budget import NOTHING, Amounts, Price
+from forge.domain.candidate import Metadata
 from forge.domain.digest import Digest, canonical
 from forge.domain.session import SessionTerms
+from forge.domain.task import Task
 from forge.errors import (
     IdempotencyConflict,
     PhaseOutOfOrder,
@@ -61,8 +64,13 @@ class Means:
 def open_session(
     workspace: Workspace, author: Author, request: SessionRequest, *, source: AuthorSource | None = None
 ) -> str:
-    """Record that an author may work on a task, and store what it is made from; return the session's id."""
+    """Record that an author may work on a task, and store what it is made from; return the session's id.
+
+    Raise UsageError for a template of another operation or language.
+    """
     task = find_task(workspace, request.task)
+    if isinstance(author, SearchAuthor):
+        _require_same_slot(author.template.metadata, task.task)
     session_id = f"{now():%Y%m%dT%H%M%S}_{author.name}_{workspace.rng.randbytes(3).hex()}"
     event = SessionOpened(
         session_id=session_id,
@@ -80,6 +88,15 @@ def open_session(
     )
     workspace.append((event,), run_id=session_id, key=f"session:{session_id}:open")
     return session_id
+
+
+def _require_same_slot(template: Metadata, task: Task) -> None:
+    if (template.op, template.language) != (task.op, task.language):
+        raise UsageError(
+            f"the template is for {template.op} in {template.language}: "
+            f"expected one for {task.op} in {task.language}, as the task asks",
+            hint="forge task list",
+        )
 
 
 def author_to_resume(workspace: Workspace, state: SessionState) -> Author:
