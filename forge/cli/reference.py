@@ -13,7 +13,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.progress import reporting
-from forge.cli.suggest import suggest
+from forge.cli.suggest import suggest, unused
 
 if TYPE_CHECKING:
     from forge.app.tasks.references import Confirmable, DeclaredTexts, ImportedProblem
@@ -55,7 +55,7 @@ def create_from_reference(
     else:
         emit_table("Task", ("task", "run", "prompt"), [tuple(paths.values())])
     say_same(opened.same_as)
-    suggest("next", f"forge new {opened.task_id} my-kernel")
+    suggest("next", f"forge new {opened.task_id} {unused('my-kernel')}")
 
 
 def say_same(same_as: tuple[str, ...]) -> None:

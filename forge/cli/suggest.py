@@ -1,5 +1,6 @@
 """Suggests the next command, for the same workspace."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -7,10 +8,19 @@ from typing import Literal
 
 from forge.cli.output import say
 
+MOST_NAMES = 100
+"""Number of names that are tried for a suggested folder, at most. Chosen; each costs one look at the disk."""
+
 
 def suggest(kind: Literal["next", "try"], command: str) -> None:
     """Print a command on stderr, with the `--home` of the current command."""
     say(f"{kind}: {at_home(command, sys.argv[1:])}")
+
+
+def unused(folder: str) -> str:
+    """Return a name for a new folder here: this one, or with the first number that makes it new."""
+    names = (folder, *(f"{folder}-{number}" for number in range(2, MOST_NAMES)))
+    return next((name for name in names if not os.path.lexists(name)), folder)
 
 
 def at_home(command: str, arguments: Sequence[str]) -> str:

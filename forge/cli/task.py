@@ -11,7 +11,7 @@ from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.reference import create_from_reference, import_collection, say_same
-from forge.cli.suggest import suggest
+from forge.cli.suggest import suggest, unused
 
 if TYPE_CHECKING:
     from forge.pipeline.create import TaskRequest
@@ -202,7 +202,7 @@ def _create_of_catalogue(request: "TaskRequest", *, home: Path | None, as_json: 
     if tried is None:
         say("note: not tried on known wrong answers; that needs the lab: pip install 'tensorpath-forge[lab]'")
     say_same(opened.same_as)
-    suggest("next", f"forge new {opened.task_id} my-kernel")
+    suggest("next", f"forge new {opened.task_id} {unused('my-kernel')}")
 
 
 def _require_one_form(op: str | None, shape: list[str] | None, reference: Path | None, *, own_options: bool) -> None:
