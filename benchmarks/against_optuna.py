@@ -16,7 +16,7 @@ from pathlib import Path
 import optuna
 from screening import Bench, failures, job_of, ratios_of, read
 
-from forge.app.machine.site import executor_here
+from forge.app.machine.chosen_executor import executor_here
 from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.domain.authoring import BudgetLeft, FailedTrial, LogEntry, Screen, Screened, Setting, TimedTrial
 from forge.domain.policy import Policy

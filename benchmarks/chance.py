@@ -12,7 +12,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from forge.lab.timing.statistics import interval
+from forge.lab.timing.paired_interval import interval
 
 ROOT = Path(__file__).resolve().parent.parent
 FINALISTS = 3

@@ -17,7 +17,7 @@ from forge.app.workspace import Workspace
 from forge.domain.policy import CONTROL_KIND
 from forge.events import BenchmarkFailed, BenchmarkRecorded
 from forge.lab.timing.cpu_processes import CONTROL
-from forge.lab.timing.statistics import interval, pair_ratios
+from forge.lab.timing.paired_interval import interval, pair_ratios
 from forge.lab.timing.student_t import COVERED
 from forge.pipeline.samples import Samples, parse_samples
 

@@ -22,7 +22,7 @@ from typing import Any
 from registry import EXAMPLES, POLICY, Item, items, named
 
 from forge.app.phases import phases
-from forge.app.tasks.tasks import create_task
+from forge.app.tasks.create import create_task
 from forge.app.workspace import Workspace
 from forge.errors import ForgeError
 from forge.events import BenchmarkRecorded, CandidateVerified

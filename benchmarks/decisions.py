@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 from forge.app.phases.phases import submit_candidate
-from forge.app.work.work import request_work
+from forge.app.work.requests import request_work
 from forge.app.workspace import Workspace
 from forge.events import RunSealed
 from tests.app.prepared import benchmarked_run

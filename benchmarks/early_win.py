@@ -25,7 +25,7 @@ from typing import Any
 
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
-from forge.app.tasks.tasks import create_task
+from forge.app.tasks.create import create_task
 from forge.app.workspace import Workspace
 from forge.authors.folders import FolderAuthor
 from forge.domain.authoring import BudgetLeft, Draft, Finished, LogEntry, Step, Submit

@@ -30,7 +30,7 @@ from forge.errors import EnvironmentUnfit, ForgeError
 from forge.executor.turns import lock_of, turn
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import prepare
-from forge.lab.timing.statistics import interval, pair_ratios
+from forge.lab.timing.paired_interval import interval, pair_ratios
 from forge.platforms.nvml import sample
 
 HERE = Path(__file__).resolve().parent

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from forge.app.machine.ceilings import calibrated
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.phases import phases
-from forge.app.tasks.tasks import create_task
+from forge.app.tasks.create import create_task
 from forge.app.workspace import Workspace
 from forge.domain.device import Device
 from forge.errors import EnvironmentUnfit

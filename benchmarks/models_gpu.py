@@ -15,7 +15,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from forge.app.models import measure
+from forge.app.models.measuring import measure
 from forge.app.tasks.operation_description import describe_promoted
 from forge.app.workspace import Workspace
 from forge.domain.model_measurement import MODES, parse_mode, parse_workload

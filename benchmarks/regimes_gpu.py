@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from forge.app.kernels.promotions import find_promotion
-from forge.app.machine.site import executor_here
+from forge.app.machine.chosen_executor import executor_here
 from forge.app.phases.phase_inputs import artifact_of
 from forge.app.phases.replication import replication_case
 from forge.app.workspace import Workspace
@@ -32,7 +32,7 @@ from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.timing.cpu_processes import CANDIDATE
 from forge.lab.timing.graph_replay import ReplaySamples, ResidentSamples, measure_replays
 from forge.lab.timing.incumbent import PROMOTED
-from forge.lab.timing.statistics import interval, pair_ratios
+from forge.lab.timing.paired_interval import interval, pair_ratios
 from forge.pipeline.job import job_of
 from forge.sandbox.plans import Captured
 

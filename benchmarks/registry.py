@@ -200,7 +200,7 @@ def work(home: Path) -> None:
     """A worker: one JSON line in, one out, until the input ends. Its GPU is the one that it is shown."""
     from forge.app.phases.phases import benchmark_candidate, promote_candidate, submit_candidate, verify_candidate
     from forge.app.phases.replication import replicate_kernel
-    from forge.app.tasks.tasks import create_task
+    from forge.app.tasks.create import create_task
     from forge.app.workspace import Workspace
     from forge.errors import ForgeError
     from forge.pipeline.create import TaskRequest

@@ -30,7 +30,7 @@ from statistics import mean, median
 
 import torch
 
-from forge.app.check import CheckRequest, check
+from forge.app.check.check import CheckRequest, check
 from forge.app.sessions.told import log_lines, shown_counterexample
 from forge.authors.document import feedback_document
 from forge.domain.authoring import BudgetLeft, Judged

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 
-from forge.lab.timing.statistics import interval
+from forge.lab.timing.paired_interval import interval
 
 BAND, PAIRS, MINIMUM = 0.02, 5, 1.10
 """Width of the control's band, process pairs of an attempt, and the threshold."""

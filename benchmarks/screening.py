@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from forge.app.machine.site import executor_here
+from forge.app.machine.chosen_executor import executor_here
 from forge.authors.search.author import SearchAuthor, SearchOptions
 from forge.authors.search.space import SPACE_FILE
 from forge.authors.search.template import Template, parse_template

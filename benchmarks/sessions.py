@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.app.sessions.exchange import ModelAnswer
+from forge.app.sessions.model_exchange import ModelAnswer
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace

@@ -22,8 +22,8 @@ def examine_once(name: str) -> dict[str, float]:
     from forge.domain.candidate import Metadata
     from forge.domain.candidate_files import REQUIRED_FILES
     from forge.domain.policy import Policy
-    from forge.lab.examine import examine
     from forge.lab.job import Job
+    from forge.lab.verification import examine
     from forge.languages import find_language
     from forge.operations import find_operation
     from forge.sandbox.isolation_here import isolation

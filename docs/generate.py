@@ -36,10 +36,10 @@ from forge.domain import (
 from forge.domain.field_docstrings import class_body, docstrings_of
 from forge.events import EVENT_TYPES, ChosenSkill
 from forge.events.kinds import KINDS
-from forge.lab.examine import ORDER
 from forge.lab.gates import GATES
+from forge.lab.verification import ORDER
 from forge.languages import LANGUAGES
-from forge.ledger.actor_classes import MAY_WRITE
+from forge.ledger.actor_rights import MAY_WRITE
 from forge.ledger.audit.referenced_blobs import STORED_FIELDS
 from forge.operations import OPERATIONS, reference_source
 from forge.operations.operation import Operation

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from forge.app.home import LEDGER_FILE
+from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.claims.named import baseline_name
 from forge.domain.evidence import Confirmation, ResidentTiming, WorkloadTiming

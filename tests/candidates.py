@@ -10,8 +10,8 @@ from forge.domain.candidate import Metadata
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
-from forge.lab.examine import OWN_TESTS_FILE
 from forge.lab.job import Job
+from forge.lab.verification import OWN_TESTS_FILE
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.sandbox import zygote

@@ -148,7 +148,7 @@ def test_only_the_ledgers_statements_and_the_projections_own_file_hold_an_insert
     ]
     # the ranking of skills, machines that an answer leaves out, and a copy of imported rows fill
     # tables of one connection
-    passing = {"ledger/audit/history.py", "pipeline/skill_ranking.py", "app/stored/left_out.py"}
+    passing = {"ledger/audit/history.py", "pipeline/skill_ranking.py", "app/stored/leave_out_machines.py"}
     passing |= {"projections/imported.py"}
     statements = {name for name in holding if name not in passing}
     assert statements <= {"ledger/statements.py", "ledger/store.py", "projections/sqlite_file.py"}, statements

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.runs.quick_run import chosen_run, report_of
 from forge.app.stored.keys_place import keys_folder
 from forge.app.stored.next_command import next_command
@@ -22,7 +21,8 @@ from forge.app.stored.policy_stamp import was_read
 from forge.app.stored.run_documents import OF_A_RUN, RunDocuments, newest_of
 from forge.app.stored.untouched import connect_untouched
 from forge.app.tasks.brief_path import brief_path
-from forge.app.user_paths import read_regular
+from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
+from forge.app.user.user_paths import read_regular
 from forge.errors import ForgeError
 from forge.ledger.blobs import BlobStore
 from forge.ledger.crash_marker import BEGAN, ENDED, MARKS_LIMIT, presence_path

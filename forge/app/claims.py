@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from forge.app.user_paths import read_regular
+from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.claims import TYPES, ClaimEvidence, check_page, gather, kernel_sentences
 from forge.errors import UnknownName, UsageError

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import orjson
 
-from forge.app.home import REGISTRY_FOLDER, find_home
+from forge.app.user.home import REGISTRY_FOLDER, find_home
 from forge.domain.published_files import MODELS_FILE
 from forge.errors import BlobCorrupt, UsageError, WorkspaceNotFound
 from forge.lookup.published import read_published

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from forge.app.conflicts import add_recorded_events, naming_the_first
-from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.stored import policy_stamp
+from forge.app.stored.conflicts import add_recorded_events, naming_the_first
 from forge.app.stored.keys_place import keys_folder
 from forge.app.stored.new_ledger import make_ledger
 from forge.app.stored.own_operation import make_task_known
@@ -23,7 +22,8 @@ from forge.app.stored.policy_file import load_policy
 from forge.app.stored.publication import Publication
 from forge.app.stored.run_documents import of_state
 from forge.app.stored.run_files import put_back, recorded_digests
-from forge.app.user import command_line_actor
+from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
+from forge.app.user.user import command_line_actor
 from forge.domain.digest import canonical
 from forge.domain.environment import Environment
 from forge.domain.policy import Policy

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from forge.adopt.tally import kernel_or_reason
-from forge.app.user_paths import read_regular
+from forge.app.user.user_paths import read_regular
 from forge.cli.options import Json
 from forge.cli.output import emit_json, emit_table
 from forge.errors import UsageError

@@ -15,7 +15,7 @@ from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
     from forge.app.sessions.choice import AuthorChoice
-    from forge.app.sessions.exchange import Model
+    from forge.app.sessions.model_exchange import Model
     from forge.app.sessions.opening import SessionRequest
     from forge.app.workspace import Workspace
     from forge.authors.kinds import AuthorSource
@@ -31,7 +31,7 @@ def begin(
     as_json: bool,
 ) -> None:
     """Open a session for the chosen author and work it off. A person's session waits for the first submission."""
-    from forge.app.runs.refusals import recording_refusal
+    from forge.app.runs.refused_requests import recording_refusal
     from forge.app.sessions.choice import answering, prices_for, source_of
     from forge.app.sessions.opening import open_session
     from forge.authors.kinds import make_author

@@ -148,7 +148,7 @@ class EvidenceOptions(AuditOptions):
     def _without_nodes(self, workspace: "Workspace") -> "Workspace":
         if not self.without_node:
             return workspace
-        from forge.app.stored.left_out import environments_of
+        from forge.app.stored.leave_out_machines import environments_of
 
         environments = environments_of(workspace.ledger, self.without_node)
         say(f"left out: the evidence of {', '.join(self.without_node)}")

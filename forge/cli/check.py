@@ -20,7 +20,7 @@ from forge.cli.task import Axes, Constants, FunctionName, Operands, Vary
 from forge.errors import UsageError
 
 if TYPE_CHECKING:
-    from forge.app.check import CheckedFiles, CheckRequest
+    from forge.app.check.check import CheckedFiles, CheckRequest
 
 Document = dict[str, Any]  # Any: a JSON document
 Files = Annotated[
@@ -91,7 +91,7 @@ class CheckOptions:
 
     def request(self, command: str, files: list[Path]) -> "CheckRequest":
         """Return what is to be checked, and choose the device; raise UsageError for options that don't fit."""
-        from forge.app.check import CheckRequest
+        from forge.app.check.check import CheckRequest
         from forge.app.machine.chosen_device import chosen_device
 
         reference, kernel = self._chosen_files(command, files)
@@ -148,7 +148,7 @@ def check(
 
     Example: forge check reference.py kernel.py --output-format github
     """
-    from forge.app.check import check as judge
+    from forge.app.check.check import check as judge
     from forge.lab.gates import GATES
 
     if as_json and output_format != "text":

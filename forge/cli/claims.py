@@ -33,7 +33,7 @@ def check(
     Example: forge claims check README.md docs/performance.md
     """
     from forge.app.claims import check_files
-    from forge.app.home import find_home
+    from forge.app.user.home import find_home
 
     found: dict[str, Any] = check_files(find_home(home), files, code=code)  # Any: a JSON document
     if as_json:

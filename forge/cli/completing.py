@@ -80,7 +80,7 @@ def _values(table: Table, kind: Any, given: list[str]) -> Iterator[str]:  # Any:
         else:
             yield from table["values"].get(one, ())
         if one in ASKED_OF_THE_LEDGER:
-            from forge.app.tasks.known_names import known_names
+            from forge.app.stored.ledger_ids import known_names
 
             yield from known_names(one, _value_of("--home", given) or None)
 

@@ -11,7 +11,7 @@ from forge.cli.output import emit_json, say, terminal_width
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
-    from forge.app.demo import DemoResult
+    from forge.app.demo.demo import DemoResult
 
 Reported = dict[str, Any]  # Any: a JSON document, taken apart for people
 
@@ -21,8 +21,8 @@ def run_demo(home: Path | None, *, as_json: bool) -> int:
 
     A machine that is too noisy for a verdict also counts as expected.
     """
-    from forge.app.demo import demonstrate, story_here
-    from forge.app.user_paths import resolved
+    from forge.app.demo.demo import demonstrate, story_here
+    from forge.app.user.user_paths import resolved
     from forge.app.workspace import Workspace
 
     folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
@@ -40,8 +40,8 @@ def run_search_demo(home: Path | None, *, as_json: bool) -> int:
 
     Expected is that a finalist was judged, or that none was faster beyond the machine's noise.
     """
-    from forge.app.search_demo import make_workspace, open_search
-    from forge.app.user_paths import resolved
+    from forge.app.demo.search_demo import make_workspace, open_search
+    from forge.app.user.user_paths import resolved
     from forge.cli.agent_work import work_session
 
     folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))

@@ -15,7 +15,7 @@ Document = dict[str, Any]  # Any: a JSON document
 
 def show_estimate(run: str, home: Path | None, *, as_json: bool) -> None:
     """Print an estimate of a run's speedups; exit with 1 if the candidate failed while it was timed."""
-    from forge.app.phases.estimates import estimate_of
+    from forge.app.phases.speed_estimates import estimate_of
 
     with open_workspace(home) as workspace, reporting("estimate") as progress:
         state = workspace.find_run(run)

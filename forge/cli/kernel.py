@@ -37,7 +37,7 @@ def list_kernels(
 
     Example: forge kernel list --status active --sort -speedup --limit 10
     """
-    from forge.app.kernels.kernels import kernels
+    from forge.app.kernels.answers import kernels
 
     with open_workspace(home) as workspace:
         found: list[dict[str, Any]] = kernels(workspace)  # Any: a JSON document
@@ -59,7 +59,7 @@ def show(
     """
     entry = ask_at_head(home, lambda head: head.kernel(kernel_id))
     if entry is None:
-        from forge.app.kernels.kernels import find_kernel
+        from forge.app.kernels.answers import find_kernel
 
         with open_workspace(home) as workspace:
             entry = find_kernel(workspace, kernel_id)
@@ -98,7 +98,7 @@ def claims(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> Non
     Example: forge kernel claims cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
     from forge.app.claims import kernel_claims
-    from forge.app.home import find_home
+    from forge.app.user.home import find_home
 
     found: dict[str, Any] = kernel_claims(find_home(home), kernel_id)  # Any: a JSON document
     if as_json:

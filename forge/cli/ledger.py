@@ -136,8 +136,8 @@ def verify(
 
     Example: forge ledger verify --checkpoint kept/checkpoint
     """
-    from forge.app.home import find_home
     from forge.app.ledger.ledger_answers import verify_ledger
+    from forge.app.user.home import find_home
 
     report: dict[str, Any] = verify_ledger(  # Any: a JSON document
         find_home(home), checkpoint=checkpoint, key=key, full=full
@@ -228,8 +228,8 @@ def prove(
 
     Example: forge ledger prove cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
-    from forge.app.home import REGISTRY_FOLDER, find_home
     from forge.app.ledger.promotion_proof import prove_promotion
+    from forge.app.user.home import REGISTRY_FOLDER, find_home
 
     found = ask_at_head(home, lambda head: prove_promotion(head, kernel_id, out=out))
     if found is None:

@@ -30,9 +30,9 @@ def recover(
     """
     from dataclasses import asdict
 
-    from forge.app.home import find_home
     from forge.app.kernels.decisions import NOT_RECORDED
-    from forge.app.recovery import recover as put_right
+    from forge.app.ledger.recovery import recover as put_right
+    from forge.app.user.home import find_home
     from forge.app.workspace import Workspace
 
     with Workspace.open(find_home(home)) as workspace:
@@ -66,8 +66,8 @@ def backup(
 
     Example: forge ledger backup ../backups/monday
     """
-    from forge.app.home import find_home
     from forge.app.ledger.backup import back_up
+    from forge.app.user.home import find_home
     from forge.app.workspace import Workspace
 
     with Workspace.open(find_home(home), read_only=True) as workspace, reporting("backup") as progress:
@@ -93,7 +93,7 @@ def restore(
     Example: forge ledger restore ../backups/monday my-kernels
     """
     from forge.app.ledger.restore import restore as go_on_from
-    from forge.app.user_paths import resolved
+    from forge.app.user.user_paths import resolved
 
     with reporting("restore") as progress:
         done = go_on_from(source, resolved(directory), accept_loss=accept_loss, dry_run=dry_run, progress=progress)
@@ -118,10 +118,10 @@ def export(
 
     Example: forge ledger export kernels.bundle
     """
-    from forge.app.ledger import exchange
+    from forge.app.ledger import bundles
 
     with open_workspace(home) as workspace, reporting("export") as progress:
-        made = exchange.export(workspace, target, since=since, progress=progress)
+        made = bundles.export(workspace, target, since=since, progress=progress)
     show_facts(made, "Bundle", as_json=as_json)
     suggest("next", "forge ledger import --help")
 
@@ -143,10 +143,10 @@ def import_(
 
     Example: forge ledger import kernels.bundle --key ledger.vkey
     """
-    from forge.app.ledger import exchange
+    from forge.app.ledger import bundles
 
     with open_workspace(home) as workspace, reporting("import") as progress:
-        done = exchange.take_in(workspace, source, key=key, dry_run=dry_run, progress=progress)
+        done = bundles.take_in(workspace, source, key=key, dry_run=dry_run, progress=progress)
     show_facts(done, "Would be imported" if dry_run else "Imported", as_json=as_json)
     if done["key_trusted_from"] == "the bundle itself":
         say(

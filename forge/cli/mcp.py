@@ -23,7 +23,7 @@ def mcp(context: typer.Context, home: Home = None) -> None:
     if context.invoked_subcommand is not None:
         return
     from forge.app.desk.agent_desk import LateDesk
-    from forge.app.home import find_home
+    from forge.app.user.home import find_home
     from forge.errors import EnvironmentUnfit
 
     try:
@@ -58,8 +58,8 @@ def install(
 
     Example: forge mcp install --client claude --print
     """
-    from forge.app.desk import agent_clients
-    from forge.app.home import find_home
+    from forge.app import agent_clients
+    from forge.app.user.home import find_home
 
     changes = agent_clients.planned(client, project, find_home(home))
     if not as_json:

@@ -47,7 +47,7 @@ def measure(
 
     Example: forge model measure llama.py --workload decode:b=16,context=1024 --mode eager
     """
-    from forge.app.models import measure as measured
+    from forge.app.models.measuring import measure as measured
     from forge.domain.model_measurement import parse_mode, parse_workload
 
     asked, modes = parse_workload(workload), [parse_mode(one) for one in mode or ["eager"]]

@@ -19,7 +19,7 @@ def notes(
 
     Example: forge notes rmsnorm --gpu h200 > notes.md
     """
-    from forge.app.tasks import notes as told
+    from forge.app.lessons import notes as told
 
     if as_json:
         emit_json(ask_events(home, lambda workspace: told.gather(workspace, op=op, gpu=gpu)))

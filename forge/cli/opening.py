@@ -8,8 +8,8 @@ from forge.cli.output import say
 
 if TYPE_CHECKING:
     from forge.app.at_head import AtHead
+    from forge.app.ledger.recovery import Recovery
     from forge.app.plain_events import HasEvents
-    from forge.app.recovery import Recovery
     from forge.app.stored.run_documents import RunDocuments
     from forge.app.workspace import Workspace
 
@@ -21,8 +21,8 @@ def open_workspace(home: Path | None) -> "Workspace":
 
     If another process was killed in it, and no other process is in it now, repair what that process left half done.
     """
-    from forge.app.home import find_home
-    from forge.app.recovery import recover
+    from forge.app.ledger.recovery import recover
+    from forge.app.user.home import find_home
     from forge.app.workspace import Workspace
 
     workspace = Workspace.open(find_home(home))
@@ -53,7 +53,7 @@ def ask_run(home: Path | None, name: str, ask: "Callable[[HasEvents, RunDocument
     if found is not None:
         return found
     from forge.app.plain_events import OfWorkspace
-    from forge.app.runs.runs import finish_phase
+    from forge.app.runs.states import finish_phase
     from forge.app.stored.run_documents import of_state
 
     with open_workspace(home) as workspace:
@@ -63,7 +63,7 @@ def ask_run(home: Path | None, name: str, ask: "Callable[[HasEvents, RunDocument
 def ask_at_head(home: Path | None, ask: "Callable[[AtHead], Found]") -> Found | None:
     """Ask a workspace whose tables stand at the ledger's head; return None if it must be opened whole."""
     from forge.app.at_head import at_head
-    from forge.app.home import find_home
+    from forge.app.user.home import find_home
 
     with at_head(find_home(home)) as found:
         try:

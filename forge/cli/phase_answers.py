@@ -35,7 +35,7 @@ def _timed_phase(
     """
     from forge.app.machine.terminal import Stopwatch
     from forge.app.phases.durations import FILE, Durations, Subject
-    from forge.app.runs.runs import task_of
+    from forge.app.runs.states import task_of
 
     task, watch = task_of(run), Stopwatch()
     subject = Subject(op=task.op, language=task.language, gpu=task.target.gpu)
@@ -63,10 +63,10 @@ def verify_answer(workspace: "Workspace", run: str, *, again: bool) -> Answer:
     """Let the lab judge a run's candidate, and show its progress."""
     from forge.app.phases import phases
     from forge.app.phases.phase_answer import phase_answer
-    from forge.app.runs import runs
+    from forge.app.runs import states
     from forge.lab.gates import GATES
 
-    state = runs.finish_phase(workspace, workspace.find_run(run))
+    state = states.finish_phase(workspace, workspace.find_run(run))
     with _timed_phase(workspace, state, "verify", [gate.name for gate in GATES]) as (progress, ended):
         with _told_if_recorded(workspace, "verify"):
             event = phases.verify_candidate(workspace, state, progress=progress, again=again)
@@ -93,9 +93,9 @@ def bench_answer(workspace: "Workspace", run: str) -> Answer:
     """Let the lab time a run's candidate and show its progress; return the answer for the terminal."""
     from forge.app.phases import phases
     from forge.app.phases.phase_answer import phase_answer
-    from forge.app.runs import runs
+    from forge.app.runs import states
 
-    state = runs.finish_phase(workspace, workspace.find_run(run))
+    state = states.finish_phase(workspace, workspace.find_run(run))
     with _timed_phase(workspace, state, "bench", ()) as (progress, ended):
         with _told_if_recorded(workspace, "bench"):
             event = phases.benchmark_candidate(workspace, state, progress=progress)
@@ -106,9 +106,9 @@ def promote_answer(workspace: "Workspace", run: str) -> Answer:
     """Decide on a run's evidence; the answer says whether a checkpoint covers the decision."""
     from forge.app.phases import phases
     from forge.app.phases.phase_answer import phase_answer
-    from forge.app.runs import runs
+    from forge.app.runs import states
 
-    state = runs.finish_phase(workspace, workspace.find_run(run))
+    state = states.finish_phase(workspace, workspace.find_run(run))
     with _told_if_recorded(workspace, "promote"):
         event = phases.promote_candidate(workspace, state)
     answer = phase_answer(event, workspace=workspace)

@@ -135,10 +135,10 @@ class _Pipeline:
 
         A job that was lost is asked for again. What stays undecided is inconclusive: nothing is run on this machine.
         """
+        from forge.app.work.decided_runs import counting
         from forge.app.work.folder_runs import choose_run
         from forge.app.work.lost_jobs import unanswered
-        from forge.app.work.pace import counting
-        from forge.app.work.work import request_work
+        from forge.app.work.requests import request_work
         from forge.cli.side_by_side import serve_until_answered
 
         places = [("--on", place) for place in cluster_places]
@@ -175,10 +175,10 @@ class _Pipeline:
     def _recorded(self, chosen: "FolderRun") -> dict[str, Answer]:
         """Return the recorded answers of a run that is decided; finish its seal if a kill prevented that."""
         from forge.app.phases.phase_answer import phase_answer
-        from forge.app.runs import runs
+        from forge.app.runs import states
         from forge.app.work.folder_runs import recorded_phases
 
-        run = runs.finish_phase(self.workspace, self.workspace.find_run(chosen.run_id))
+        run = states.finish_phase(self.workspace, self.workspace.find_run(chosen.run_id))
         return {name: phase_answer(event, workspace=self.workspace) for name, event in recorded_phases(run).items()}
 
     def _asked(self, chosen: "FolderRun") -> dict[str, Answer]:

@@ -15,7 +15,7 @@ from forge.cli.output import say, visible
 
 if TYPE_CHECKING:
     from forge.app.phases.durations import Durations
-    from forge.app.work.pace import Pace
+    from forge.app.work.decided_runs import Pace
 
 Report = Callable[[str], None]
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"

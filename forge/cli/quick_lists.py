@@ -41,7 +41,7 @@ def quick_list(arguments: Sequence[str]) -> bool:
     if parsed is None:
         return False
     from forge.app.at_head import at_head
-    from forge.app.home import find_home
+    from forge.app.user.home import find_home
     from forge.errors import ForgeError
 
     given, argument = parsed
@@ -134,7 +134,7 @@ def _task(found: "AtHead", given: Given, name: str | None) -> bool:
 
 
 def _tokens(found: "AtHead", given: Given, _: str | None) -> bool:
-    from forge.app.token_list import tokens_now
+    from forge.app.access.token_list import tokens_now
     from forge.cli.lists import show_tokens
 
     show_tokens(tokens_now(found), as_json=JSON in given)

@@ -69,8 +69,8 @@ def _sizes(shape: str) -> dict[str, int] | None:
 
 def _answered(asked: dict[str, str]) -> dict[str, object] | None:
     """Return the answer of the published registry; None if a name isn't known or a decision isn't published yet."""
-    from forge.app.home import REGISTRY_FOLDER, find_home
     from forge.app.kernels.lookup_document import lookup_document
+    from forge.app.user.home import REGISTRY_FOLDER, find_home
     from forge.lookup import Policy, Registry
 
     sizes = _sizes(asked["--shape"])

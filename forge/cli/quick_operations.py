@@ -36,8 +36,8 @@ def quick_operation(arguments: Sequence[str]) -> bool:
 def _is_usual() -> bool:
     """Return whether there is no workspace here, or one in order and without own operations."""
     from forge.app.at_head import at_head
-    from forge.app.home import find_home
-    from forge.app.tasks.known_names import known_names
+    from forge.app.stored.ledger_ids import known_names
+    from forge.app.user.home import find_home
     from forge.errors import ForgeError
 
     try:

@@ -29,7 +29,7 @@ def open_run(
 
     Example: forge run open cpp_fused_add_rmsnorm_cpu
     """
-    from forge.app.tasks.tasks import open_run as open_another
+    from forge.app.tasks.create import open_run as open_another
 
     with open_workspace(home) as workspace:
         opened = open_another(workspace, task)
@@ -129,8 +129,8 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge run check last
     """
-    from forge.app.home import RUNS_FOLDER
     from forge.app.stored.run_files import check_run
+    from forge.app.user.home import RUNS_FOLDER
 
     run_id, problems = ask_run(
         home, run, lambda opened, found: (found.run_id, check_run(opened.home / RUNS_FOLDER, found))
@@ -156,7 +156,7 @@ def abort(
 
     Example: forge run abort last --reason "wrong shape"
     """
-    from forge.app.runs.runs import abort as close
+    from forge.app.runs.states import abort as close
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)

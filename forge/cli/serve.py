@@ -49,8 +49,8 @@ def serve(
 
     Example: forge serve --port 8791 --work 1
     """
-    from forge.app.home import find_home
-    from forge.app.tokens import has_tokens
+    from forge.app.access.tokens import has_tokens
+    from forge.app.user.home import find_home
     from forge.errors import UsageError
 
     folder = find_home(home)

@@ -21,7 +21,7 @@ def init(
 
     Example: forge init my-kernels
     """
-    from forge.app.user_paths import resolved
+    from forge.app.user.user_paths import resolved
     from forge.app.workspace import Workspace
 
     with Workspace.create(resolved(directory), origin=origin) as workspace:
@@ -110,9 +110,9 @@ def _show_cluster(cluster: str, *, plain_network: bool, as_json: bool) -> None:
 
 def _calibrate(home: Path | None, *, as_json: bool) -> None:
     """Measure the ceilings and print them; record them if there is a workspace."""
-    from forge.app.home import find_home
     from forge.app.machine.ceilings import calibrated
-    from forge.app.machine.site import executor_here, executor_of
+    from forge.app.machine.chosen_executor import executor_here, executor_of
+    from forge.app.user.home import find_home
     from forge.domain.policy import Policy
     from forge.errors import WorkspaceNotFound
 

@@ -187,7 +187,7 @@ def create(
 
 def _create_of_catalogue(request: "TaskRequest", *, home: Path | None, as_json: bool) -> None:
     """Freeze a task for an operation of the catalogue, and show it."""
-    from forge.app.tasks.tasks import create_task
+    from forge.app.tasks.create import create_task
 
     with open_workspace(home) as workspace:
         opened = create_task(workspace, request)

@@ -36,7 +36,7 @@ def add(
 
     Example: forge token add ada --scope author --expires 30d
     """
-    from forge.app.tokens import grant_token
+    from forge.app.access.tokens import grant_token
 
     with open_workspace(home) as workspace:
         made = grant_token(workspace, name, untrusted_scope=scope, untrusted_lifetime=expires)
@@ -54,7 +54,7 @@ def list_tokens(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge token list
     """
-    from forge.app.tokens import all_tokens
+    from forge.app.access.tokens import all_tokens
 
     with open_workspace(home) as workspace:
         tokens = all_tokens(workspace)
@@ -67,7 +67,7 @@ def revoke(name: Name, home: Home = None, as_json: Json = False) -> None:
 
     Example: forge token revoke ada
     """
-    from forge.app.tokens import revoke_token
+    from forge.app.access.tokens import revoke_token
 
     with open_workspace(home) as workspace:
         revoked = revoke_token(workspace, name)

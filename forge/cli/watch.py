@@ -19,7 +19,7 @@ from forge.cli.progress import reporting
 from forge.errors import EnvironmentUnfit, ForgeError
 
 if TYPE_CHECKING:
-    from forge.app.check import CheckRequest
+    from forge.app.check.check import CheckRequest
 
 POLL_S = 0.2
 """Time between two looks at the files, in seconds. A person takes it for at once, and a look costs microseconds."""
@@ -41,7 +41,7 @@ def watch(files: Files, options: CheckOptions, as_json: Json = False) -> None:
 
 def _check_each_save(request: "CheckRequest", *, as_json: bool) -> None:
     """Check now and after each save, without end; raise ForgeError if the first check can't be made."""
-    from forge.app.check import check as judge
+    from forge.app.check.check import check as judge
 
     saved = SavedFiles(tuple(path for path in (request.reference, request.kernel) if path is not None))
     for is_first in saved.versions():

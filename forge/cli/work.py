@@ -55,7 +55,7 @@ def work(
     if context.invoked_subcommand is not None:
         return
     if ends_with is not None:
-        from forge.app.work.parent import end_with
+        from forge.app.work.ends_with_parent import end_with
 
         end_with(ends_with)
     if ray is not None:
@@ -66,7 +66,7 @@ def work(
         raise typer.Exit(max(serve_side_by_side(places, once=once, home=home, as_json=as_json)))
     if device and len(device) > 1:
         from forge.app.machine.chosen_device import devices_named
-        from forge.app.runs.refusals import recording_refusal
+        from forge.app.runs.refused_requests import recording_refusal
 
         with open_workspace(home) as workspace, recording_refusal(workspace, "worker", ", ".join(device)):
             gpus = [("--device", one.uuid) for one in devices_named(device)]
@@ -77,8 +77,8 @@ def work(
 def _serve(device: str | None, *, once: bool, home: Path | None, as_json: bool) -> int:
     """Serve with one device in this process; return 1 if a job failed by its fault, GAVE_UP after too many."""
     from forge.app.machine.chosen_device import chosen_device
-    from forge.app.machine.site import executor_of
-    from forge.app.runs.refusals import recording_refusal
+    from forge.app.machine.chosen_executor import executor_of
+    from forge.app.runs.refused_requests import recording_refusal
     from forge.app.work.worker import Worker
     from forge.lab.packages import require_lab
 
@@ -147,7 +147,7 @@ def request(
 
     Example: forge work request last --until verify
     """
-    from forge.app.work.work import LastPhase, request_summary, request_work
+    from forge.app.work.requests import LastPhase, request_summary, request_work
     from forge.errors import UnknownName
 
     phases: dict[str, LastPhase] = {name: name for name in get_args(LastPhase)}
@@ -169,7 +169,7 @@ def list_requests(home: Home = None, as_json: Json = False) -> None:
 
     Example: forge work list
     """
-    from forge.app.work.work import open_requests, request_summary
+    from forge.app.work.requests import open_requests, request_summary
 
     with open_workspace(home) as workspace:
         requests = [request_summary(run) for run in open_requests(workspace)]
@@ -182,7 +182,7 @@ def withdraw(run: Run, reason: Reason = "withdrawn by hand", home: Home = None, 
 
     Example: forge work withdraw last --reason "a better candidate is there"
     """
-    from forge.app.work.work import withdraw_work
+    from forge.app.work.requests import withdraw_work
 
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)

@@ -6,7 +6,7 @@ The models of events take longer to load than most answers. So these facts stand
 from typing import Literal, NamedTuple
 
 Group = Literal["handed_in", "run", "observed", "decided", "human", "opening", "signed", "moved"]
-"""Groups of event types. `forge/ledger/actor_classes.py` says which class of actors may write a group."""
+"""Groups of event types. `forge/ledger/actor_rights.py` says which class of actors may write a group."""
 
 
 class Kind(NamedTuple):

@@ -17,7 +17,6 @@ from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.profile import CodeFacts, OperatorTime
 from forge.lab.contenders.present import PresentContender
-from forge.lab.examine import Examination
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.profile.capture import Counters
@@ -25,6 +24,7 @@ from forge.lab.screen.screening import DraftScreening
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
+from forge.lab.verification import Examination
 from forge.sandbox.reply import ArtifactFile
 
 ProfilerTool = Literal["ncu", "torch", "cuobjdump"]

@@ -20,7 +20,6 @@ from forge.lab.calls.artifact import staged_files
 from forge.lab.contenders.present import PresentContender
 from forge.lab.device.health import require_health
 from forge.lab.device.room import lacks_memory, require_room
-from forge.lab.examine import Examination, examine, examine_build
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress, processors
 from forge.lab.judge_version import gates_sha256
@@ -39,6 +38,7 @@ from forge.lab.timing.graph_replay import ReplaySamples, measure_replays
 from forge.lab.timing.roofline import cpu_ceilings, floor_ns
 from forge.lab.timing.screening import NO_CONTENDERS, SCREENED, ContenderScreening, screen, screened_for
 from forge.lab.timing.slope import SlopeSamples, measure
+from forge.lab.verification import Examination, examine, examine_build
 from forge.lookup.tuned import CONFIGURATION_FILE
 from forge.platforms.capture import capture_environment
 from forge.sandbox.isolation_here import isolation

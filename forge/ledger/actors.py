@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from forge.events import Event
 from forge.events.candidate import CandidateRejected
 from forge.events.kinds import KINDS
-from forge.ledger.actor_classes import group_of, require_group
+from forge.ledger.actor_rights import group_of, require_group
 
 
 def require_allowed(actor: str, event: Event) -> None:

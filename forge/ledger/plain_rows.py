@@ -16,7 +16,7 @@ import orjson
 from forge.errors import ActorForbidden, LedgerCorrupt
 from forge.events.kinds import KINDS
 from forge.events.upcast import upcast
-from forge.ledger.actor_classes import group_of, require_group
+from forge.ledger.actor_rights import group_of, require_group
 from forge.ledger.chain import StoredRow, event_hash
 from forge.ledger.statements import COLUMNS
 

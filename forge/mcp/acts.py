@@ -14,9 +14,9 @@ from forge.mcp.fitting import Fitted, fitted, part
 from forge.mcp.recommendation_address import recommendation_address
 
 if TYPE_CHECKING:
+    from forge.app.access.tokens import Caller
     from forge.app.desk.desk import Desk
     from forge.app.desk.view import View
-    from forge.app.tokens import Caller
 
 Data = dict[str, object]
 Answered = TypeVar("Answered")
@@ -41,7 +41,7 @@ class Asking:
 
     async def read(self, asked: "Callable[[View], Answered]") -> Answered:
         """Ask the desk; an error about a missing name says what that name is."""
-        from forge.app.desk.kinds import explained
+        from forge.app.desk.wrong_kind import explained
 
         names = [one for one in (getattr(self.asked, field, None) for field in NAMES) if one is not None]
         return await asyncio.wrap_future(

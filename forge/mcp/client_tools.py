@@ -12,8 +12,8 @@ from forge.mcp.acts import Asking, Report
 from forge.mcp.fitting import Fitted
 
 if TYPE_CHECKING:
+    from forge.app.access.tokens import Caller
     from forge.app.desk.desk import Desk
-    from forge.app.tokens import Caller
 
 Data = dict[str, object]
 

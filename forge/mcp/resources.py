@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from forge.mcp.recommendation_address import recommended
 
 if TYPE_CHECKING:
+    from forge.app.access.tokens import Caller
     from forge.app.desk.view import View
-    from forge.app.tokens import Caller
 
 BEGINNING = "forge://"
 TEMPLATES = {

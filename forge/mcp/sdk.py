@@ -20,8 +20,8 @@ from forge.mcp.resources import PROMPT, PROMPT_TEXT, TEMPLATES, prompt_text, rea
 from forge.mcp.unreadable import ReadableMessages
 
 if TYPE_CHECKING:
+    from forge.app.access.tokens import Caller
     from forge.app.desk.desk import Desk
-    from forge.app.tokens import Caller
 
 INSTRUCTIONS = (
     "Forge judges GPU kernels. Loop: task_list, task_brief, notes, write the five files, submit, wait, result or "
@@ -116,7 +116,9 @@ def serve_stdio(desk_of: DeskOf, caller: "Callable[[], Caller]") -> None:
 
 def http_app(desk: "Desk") -> tuple[Starlette, Callable[[], AbstractAsyncContextManager[None]]]:
     """Return the application that answers at /mcp, and what must run around it. A call's token says who calls."""
-    from forge.app.tokens import token_in_header  # here: a client on standard input waits for the list of tools
+    from forge.app.access.tokens import (
+        token_in_header,  # here: a client on standard input waits for the list of tools
+    )
 
     async def caller_of(context: Context) -> "Caller":
         given = context.request.headers.get("authorization") if context.request is not None else None

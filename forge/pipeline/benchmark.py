@@ -18,9 +18,9 @@ from forge.events import BaselineRecorded, BenchmarkErrored, BenchmarkFailed, Be
 from forge.lab.finding import Failed
 from forge.lab.job import Progress
 from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.paired_interval import summarise
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
-from forge.lab.timing.statistics import summarise
 from forge.pipeline.beside_contenders import beside_contenders
 from forge.pipeline.early_stop import Stopped, early_stop, has_no_chance
 from forge.pipeline.job import RecordedCandidate, job_of, simulated

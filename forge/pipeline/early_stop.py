@@ -17,8 +17,8 @@ from forge.domain.task import Task
 from forge.domain.verdict import Reason
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.graph_replay import ReplaySamples
+from forge.lab.timing.paired_interval import standard_error
 from forge.lab.timing.slope import SlopeSamples
-from forge.lab.timing.statistics import standard_error
 from forge.pipeline.samples import Samples, render_samples
 from forge.pipeline.timings import kinds_of
 

@@ -10,8 +10,8 @@ from forge.domain.policy import CONTROL_KIND, BaselineKind
 from forge.errors import EnvironmentUnfit
 from forge.lab.finding import Failed
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
+from forge.lab.timing.paired_interval import pair_ratios, summarise
 from forge.lab.timing.screening import NO_CONTENDERS
-from forge.lab.timing.statistics import pair_ratios, summarise
 from forge.pipeline.job import job_of, simulated
 from forge.pipeline.samples import Samples
 from forge.pipeline.timing_setup import TimingSetup

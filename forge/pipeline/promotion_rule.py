@@ -13,7 +13,7 @@ from forge.domain.policy import CONTROL_KIND, BaselineKind, Policy, TimingAuthor
 from forge.domain.task import Task
 from forge.domain.verdict import Reason, ReasonCode
 from forge.events import ShapeTimed
-from forge.lab.timing.statistics import within_band
+from forge.lab.timing.paired_interval import within_band
 from forge.projections.kernel import speedup_of
 
 AnyTiming = WorkloadTiming | Confirmation | ResidentTiming

@@ -24,7 +24,7 @@ from forge.errors import UsageError
 from forge.events import CandidateDuplicated, CandidateRejected, CandidateSubmitted, ClaimRecorded, Event
 from forge.lab.sources.fingerprint import normalised_sha256
 from forge.languages import LANGUAGES
-from forge.ledger.actor_classes import MAY_WRITE, ActorClass
+from forge.ledger.actor_rights import MAY_WRITE, ActorClass
 from forge.operations import find_operation
 from forge.pipeline.candidate_folder import BadFolder, read_folder
 from forge.pipeline.domain import domain_fault

@@ -12,7 +12,7 @@ from forge.domain.tensors import Shape
 from forge.lab.finding import Failed
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL, HARNESS
 from forge.lab.timing.graph_replay import ReplaySamples
-from forge.lab.timing.statistics import interval, pair_ratios, summarise
+from forge.lab.timing.paired_interval import interval, pair_ratios, summarise
 from forge.pipeline.samples import Samples
 from forge.sandbox.reply import ArtifactFile
 

@@ -1,6 +1,6 @@
 """Has the lab examine a candidate, and turns the result into events.
 
-The order of the gates is `ORDER` in `forge/lab/examine.py`.
+The order of the gates is `ORDER` in `forge/lab/verification.py`.
 """
 
 from collections.abc import Mapping
@@ -12,9 +12,9 @@ from forge.domain.verdict import Accepted, Rejected
 from forge.errors import EnvironmentUnfit
 from forge.events import CandidateRejected, CandidateVerified, Event, VerificationErrored
 from forge.executor import Executor
-from forge.lab.examine import Examination
 from forge.lab.inputs.inside import held_out_inside
 from forge.lab.job import Job, Progress
+from forge.lab.verification import Examination
 from forge.ledger.statements import PAYLOAD_LIMIT_BYTES
 from forge.pipeline.job import RecordedCandidate, build_job_of, job_of, listed, pack_artifact
 from forge.pipeline.outcome import Outcome, detail_of

@@ -12,10 +12,10 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from forge.app.access.tokens import Caller, token_in_header
 from forge.app.desk.desk import Desk
-from forge.app.desk.kinds import explained
 from forge.app.desk.view import View
-from forge.app.tokens import Caller, token_in_header
+from forge.app.desk.wrong_kind import explained
 from forge.app.workspace import Workspace
 
 Answered = TypeVar("Answered")

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from forge.app.desk.paging import LONGEST_CURSOR, MOST_ITEMS, USUAL_ITEMS
-from forge.app.work.work import LastPhase
+from forge.app.work.requests import LastPhase
 
 Limit = Annotated[int, Field(ge=1, le=MOST_ITEMS, description="Largest number of items.")]
 Cursor = Annotated[

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from forge.app.access.tokens import READER, Caller
 from forge.app.desk import history
 from forge.app.desk.desk import Desk
 from forge.app.desk.rates import LongAnswers
-from forge.app.tokens import READER, Caller
 from forge.errors import ForgeError, RequestRefused
 
 LOOK_S = 0.05

@@ -3,10 +3,10 @@
 import dataclasses
 from pathlib import Path
 
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.phases.phase_inputs import evidence_of
 from forge.app.phases.phases import submit_candidate
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical, sha256
 from forge.domain.evidence import GateResult, Isolation, WorkloadErrors

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.desk.agent_clients import CLIENTS, KNOWN, skill_files
+from forge.app.agent_clients import CLIENTS, KNOWN, skill_files
 from tests.cli.asking import ask
 
 

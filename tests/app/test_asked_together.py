@@ -7,8 +7,8 @@ from threading import Event as Signal
 
 import pytest
 
-from forge.app.sessions.exchange import ModelAnswer, ModelUnanswered
 from forge.app.sessions.finding import find_session
+from forge.app.sessions.model_exchange import ModelAnswer, ModelUnanswered
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.opening import withdraw as withdraw_session
 from forge.app.sessions.replaying import replay_session

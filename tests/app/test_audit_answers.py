@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from forge.app.audit import authors, free_sql, histories, speed, stale_evidence
 from forge.app.audit.answer import Answer
 from forge.app.audit.files import as_csv, write_parquet
-from forge.app.home import LEDGER_FILE
 from forge.app.plain_events import OfWorkspace
+from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Reason

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.machine.ceilings import calibrated, latest_ceilings, required_ceilings
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.device import PROTOCOL_VERSION
 from forge.domain.digest import sha256

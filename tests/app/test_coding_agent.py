@@ -10,7 +10,7 @@ import pytest
 
 from forge.app.sessions.choice import AuthorChoice, answering, source_of
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
-from forge.app.sessions.exchange import ModelUnanswered
+from forge.app.sessions.model_exchange import ModelUnanswered
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace

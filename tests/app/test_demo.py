@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
-from forge.app.search_demo import OPTIONS, SEED, SHAPE, demo_source, make_workspace
+from forge.app.demo.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
+from forge.app.demo.search_demo import OPTIONS, SEED, SHAPE, demo_source, make_workspace
 from forge.app.workspace import Workspace
 from forge.authors.kinds import make_author
 from forge.domain.authoring import BudgetLeft, Screen
@@ -16,9 +16,9 @@ from forge.domain.policy import new_policy
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.domain.verdict import Rejected
 from forge.errors import UsageError
-from forge.lab.examine import examine
 from forge.lab.job import Job
 from forge.lab.screen.host_clock import GROUP
+from forge.lab.verification import examine
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.platforms import PROCESSORS

@@ -11,7 +11,7 @@ import pytest
 
 from forge.app.phases.phases import promote_candidate
 from forge.app.runs.benchmark_answer import timed
-from forge.app.runs.runs import GATE, finish_phase
+from forge.app.runs.states import GATE, finish_phase
 from forge.app.stored.run_documents import of_state
 from forge.app.stored.run_files import check_run
 from forge.app.workspace import Workspace

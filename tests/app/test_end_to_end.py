@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.workspace import Workspace
 from forge.events import BenchmarkRecorded, CandidateVerified
 from forge.lookup import Registry

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from forge.app.phases.estimates import record_estimate
+from forge.app.phases.speed_estimates import record_estimate
 from forge.app.workspace import Workspace
 from forge.pipeline.estimate import Estimate, Estimated
 from tests.app.prepared import gathered, verified_run

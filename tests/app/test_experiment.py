@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.lessons import lesson
-from forge.app.runs.runs import GATE, finish_phase
+from forge.app.runs.states import GATE, finish_phase
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, sha256
 from forge.domain.protocol import SLOPE

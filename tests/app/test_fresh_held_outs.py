@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from forge.app.phases.phases import submit_candidate
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.sessions.judging import WITHHELD, judged_entry
 from forge.app.workspace import Workspace
 from forge.domain.own_operation import Axis

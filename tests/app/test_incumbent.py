@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from forge.app.incumbent import incumbent_kernel
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.phases.phase_inputs import artifact_of, earlier_samples, evidence_of, incumbent, require_loadable
-from forge.app.runs.runs import task_of
+from forge.app.runs.states import task_of
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, canonical
 from forge.errors import EnvironmentUnfit

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.sessions.exchange import ModelUnanswered
 from forge.app.sessions.language_models import (
     MOST_ANSWER_BYTES,
     LanguageModel,
@@ -16,6 +15,7 @@ from forge.app.sessions.language_models import (
     proposed_price,
     read_key,
 )
+from forge.app.sessions.model_exchange import ModelUnanswered
 from forge.app.sessions.pictures import PICTURE_BYTES, read_picture
 from forge.domain.authoring import Ask
 from forge.errors import UnknownName, UsageError

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit

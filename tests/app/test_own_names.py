@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.tasks.create import Opened
 from forge.app.tasks.references import Confirmable, freeze_reference, parse_name
-from forge.app.tasks.tasks import Opened
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.domain.evidence import Admission

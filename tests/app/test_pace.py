@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.work import pace
-from forge.app.work.pace import Pace, counting
+from forge.app.work import decided_runs
+from forge.app.work.decided_runs import Pace, counting
 from forge.app.workspace import Workspace
 from forge.cli.progress import be_quiet, tell_pace
 from tests.app.prepared import rejected_run
@@ -23,7 +23,7 @@ def test_the_rate_and_what_is_left_are_those_since_the_count_began() -> None:
 def test_a_decision_of_another_process_is_told_while_it_is_waited_for_and_others_runs_are_not(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(pace, "TOLD_EVERY_S", 0.0)
+    monkeypatch.setattr(decided_runs, "TOLD_EVERY_S", 0.0)
     before = rejected_run(home)
     told: list[Pace] = []
     run_ids = [before, create_task(home)["run_id"], "one that waits"]

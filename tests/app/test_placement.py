@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.machine import site
+from forge.app.machine import chosen_executor
 from forge.app.phases.phases import submit_candidate
 from forge.app.work import worker
-from forge.app.work.work import request_work
+from forge.app.work.requests import request_work
 from forge.app.work.worker import Worker
 from forge.app.workspace import Workspace
 from tests.cli.asking import HONEST, ask, copied
@@ -42,7 +42,7 @@ def requested(home: Path, shapes: str) -> dict[str, str]:
 def test_a_worker_prefers_what_its_place_has_compiled_and_lets_the_oldest_run_wait_for_a_few_at_most(
     empty: Path, monkeypatch: pytest.MonkeyPatch, most: int, order: list[str]
 ) -> None:
-    monkeypatch.setattr(site, "LocalExecutor", AtOnce)
+    monkeypatch.setattr(chosen_executor, "LocalExecutor", AtOnce)
     monkeypatch.setattr(worker, "MOST_PREFERRED", most)
     named = requested(empty, "ABAAAB")
     served = Worker(lambda: Workspace.open(empty), lambda _: lambda _: None).work_off()

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.recovery import FOLDER_GONE, RECOVERY, Recovery, recover
+from forge.app.ledger.recovery import FOLDER_GONE, RECOVERY, Recovery, recover
 from forge.app.workspace import Workspace
 from forge.ledger.crash_marker import Presence, presence_path
 from tests.app.prepared import rejected_run

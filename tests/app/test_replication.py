@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.phases.replication import record_replication, replication_case, require_occasion
 from forge.app.workspace import Workspace
 from forge.domain.environment import GpuFacts

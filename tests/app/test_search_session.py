@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.demo import examples_folder
+from forge.app.demo.demo import examples_folder
 from forge.app.sessions.author_folders import read_source
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off

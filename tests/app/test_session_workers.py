@@ -13,7 +13,7 @@ from forge.app.sessions.opening import Means, SessionRequest, open_session, work
 from forge.app.sessions.opening import withdraw as withdraw_session
 from forge.app.sessions.replaying import replay_session
 from forge.app.sessions.workers import give_up, hand_over, judge_by_workers
-from forge.app.tasks.tasks import open_run
+from forge.app.tasks.create import open_run
 from forge.app.workspace import Workspace
 from forge.domain.authoring import OVERTAKEN, Draft, Judged, Submit
 from forge.domain.session import SessionTerms

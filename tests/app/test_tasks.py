@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.tasks.create import open_run
 from forge.app.tasks.known_tasks import find_task
-from forge.app.tasks.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.errors import UnknownName, UsageError
 from tests.cli.asking import files

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from forge.app import tokens
+from forge.app.access import tokens
+from forge.app.access.tokens import AGENT_WITHOUT_TOKEN, Caller, find_caller
 from forge.app.solve.composing import COMPOSER
-from forge.app.tokens import AGENT_WITHOUT_TOKEN, Caller, find_caller
 from forge.app.workspace import Workspace, now
 from forge.authors import KIND_NAMES
 from forge.authors.kinds import KINDS

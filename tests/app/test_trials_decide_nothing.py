@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Screened, TimedTrial, Trial
 from forge.domain.evidence import Interval

@@ -7,8 +7,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from forge.app.audit.authors import EXPERIMENTS
-from forge.app.runs.runs import ENDS
-from forge.app.stored.undecided import hide_undecided
+from forge.app.runs.states import ENDS
+from forge.app.stored.hide_undecided import hide_undecided
 from forge.projections.catch_up import built
 from forge.projections.sqlite_file import connect
 from tests.projections.histories import History, Run, opened, past

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.work.work import request_work, withdraw_work
+from forge.app.work.requests import request_work, withdraw_work
 from forge.app.work.worker import Worker
 from forge.app.workspace import Workspace
 from forge.errors import ActorForbidden

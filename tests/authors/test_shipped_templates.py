@@ -12,7 +12,7 @@ from forge.authors.search.template import Template, parse_template
 from forge.domain.candidate import Metadata
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.verdict import Accepted
-from forge.lab.examine import examine
+from forge.lab.verification import examine
 from forge.operations import find_operation
 from tests.candidates import EXAMPLES, job_for
 

@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from forge.app.guessed_kernel import guessed_entry, guessed_language
+from forge.app.check.guessed_kernel import guessed_entry, guessed_language
 from forge.cli.check_formats import place_of, written
 from forge.sandbox.stage import GPU_NODES
 from tests.candidates import EXAMPLES

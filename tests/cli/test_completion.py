@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from forge.app.tasks.known_names import known_names
+from forge.app.stored.ledger_ids import known_names
 from forge.cli.completing import TABLE, completed
 from tests.cli.asking import ask
 from tests.ledger.forging import forge

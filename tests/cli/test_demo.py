@@ -2,7 +2,7 @@
 
 import pytest
 
-from forge.app.demo import DemoResult
+from forge.app.demo.demo import DemoResult
 from forge.cli.demo import tell, went_well
 
 PROMOTED: dict[str, object] = {"kernel_id": "cpp_rmsnorm_cpu_fp32_b16_h4096_v1"}

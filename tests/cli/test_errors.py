@@ -12,7 +12,7 @@ from forge.app.explanations import PLACES, explanations
 from forge.cli.candidate_log import MARK
 from forge.domain.verdict import REASON_CODES
 from forge.errors import ForgeError
-from forge.lab.examine import examine
+from forge.lab.verification import examine
 from tests.candidates import job_for
 from tests.cli.asking import HONEST, ask
 

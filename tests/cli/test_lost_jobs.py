@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forge.app.work.lost_jobs import unanswered
-from forge.app.work.work import request_work
+from forge.app.work.requests import request_work
 from forge.cli import side_by_side
 from forge.cli.opening import open_workspace
 from forge.cli.side_by_side import serve_until_answered

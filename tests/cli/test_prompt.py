@@ -15,7 +15,7 @@ from forge.__main__ import main
 
 sys.argv = ["forge", *sys.argv[1:]]
 main()
-heavy = {"torch", "triton", "numpy", "hypothesis", "forge.executor", "forge.lab.examine"} & set(sys.modules)
+heavy = {"torch", "triton", "numpy", "hypothesis", "forge.executor", "forge.lab.verification"} & set(sys.modules)
 sys.exit(f"imported {heavy}" if heavy else 0)
 """
 

@@ -464,7 +464,7 @@ def test_own_operations_and_mistakes_are_left_to_the_whole_command(
 
 
 def test_a_quick_answer_and_a_completion_leave_no_file_behind(empty: Path) -> None:
-    from forge.app.tasks.known_names import known_names
+    from forge.app.stored.ledger_ids import known_names
 
     ask("run", "list", "--home", empty)
     before = sorted(path.relative_to(empty) for path in empty.rglob("*"))

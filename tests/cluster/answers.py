@@ -12,8 +12,8 @@ from forge.executor.local import LocalExecutor
 from forge.executor.ray import NodeWorker
 from forge.executor.remote.answering import Answering, hello
 from forge.executor.remote.frames import packed
-from forge.lab.examine import Examination
 from forge.lab.job import Job, Progress
+from forge.lab.verification import Examination
 from tests.executor.at_once import AtOnce
 from tests.shortened import shorten_series
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from forge.app.phases.phases import submit_candidate
-from forge.app.work.work import request_work
+from forge.app.work.requests import request_work
 from forge.app.workspace import Workspace
 from tests.cli.asking import HONEST, ask, copied, history, ledger_stands
 from tests.executor.sshd import SSHD, served, ssh_with

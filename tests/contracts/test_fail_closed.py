@@ -17,9 +17,9 @@ from forge.domain.tensors import parse_dtype, parse_shape
 from forge.errors import ForgeError
 from forge.events import parse_event
 from forge.lab.calls.configurations import Configurations, parse_configurations
-from forge.lab.examine import examine
 from forge.lab.profile.operators import parse_operators
 from forge.lab.reference.describe import SubmittedReference, parse_description
+from forge.lab.verification import examine
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.pipeline.skills import embedded_skills, find_skill

@@ -13,7 +13,7 @@ from forge.domain.target import Target
 from forge.domain.task import Task
 from forge.errors import EnvironmentUnfit, UnknownName
 from forge.lab.calls.artifact import build_artifact
-from forge.lab.examine import examine
+from forge.lab.verification import examine
 from forge.languages import LANGUAGES, Language, find_language
 from forge.lookup.answer import BUILT_LANGUAGES
 from forge.operations import find_operation

@@ -4,12 +4,12 @@ from forge.domain.verdict import Reason, Rejected
 from forge.lab import sanitizer
 from forge.lab.calls import artifact
 from forge.lab.calls.load import loaded, staged
-from forge.lab.examine import examine
 from forge.lab.finding import Failed, Finding
 from forge.lab.gates import GATES, threads
 from forge.lab.gates.configurations import CONFIGURATIONS
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job
+from forge.lab.verification import examine
 from forge.sandbox.build import Built
 
 BEFORE_GATES = ("sources", "build", "load")

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from forge.domain.verdict import REASON_CODES, Accepted, Rejected
-from forge.lab.examine import Job, examine
 from forge.lab.gates import GATES
 from forge.lab.gates.endurance import ENDURANCE
 from forge.lab.gates.leaks import LEAKS
+from forge.lab.verification import Job, examine
 from tests.candidates import EXAMPLES, SHAPE, job_for, left_over_children
 from tests.evil.alone import refusal_by
 from tests.evil.described import CANDIDATES, CATALOGUE, described

@@ -16,17 +16,17 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[2]))
 from forge.__main__ import main
-from forge.app.machine import site
+from forge.app.machine import chosen_executor
 from forge.domain.device import Ceilings
 from forge.domain.evidence import GateResult, WorkloadErrors
 from forge.domain.verdict import Accepted, Reason, Rejected
 from forge.executor import MayStop
 from forge.executor.local import LocalExecutor
 from forge.lab.contenders.present import PresentContender
-from forge.lab.examine import Examination
 from forge.lab.gates import gates_for
 from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.timing.slope import SlopeSamples
+from forge.lab.verification import Examination
 from forge.sandbox.reply import ArtifactFile
 from tests.app.prepared import samples
 
@@ -107,7 +107,7 @@ def _watched(call: str, job: Job, progress: Progress) -> None:
 
 def answer_at_once() -> None:
     """Let this process be such a machine."""
-    site.LocalExecutor = AtOnce  # type: ignore[misc]
+    chosen_executor.LocalExecutor = AtOnce  # type: ignore[misc]
 
 
 if __name__ == "__main__":

@@ -29,10 +29,10 @@ from forge.executor.remote.executor import RemoteExecutor
 from forge.executor.remote.frames import KINDS, LONGEST, Frame, packed, read_frame
 from forge.executor.remote.sent_job import SentJob, received, sent
 from forge.executor.remote.ssh import SshConnection, ssh_command
-from forge.lab.examine import Examination
 from forge.lab.gates import GATES
 from forge.lab.job import Job, Progress
 from forge.lab.judge_version import gates_sha256
+from forge.lab.verification import Examination
 from forge.operations import find_operation
 from forge.operations.own import own_operation
 from forge.sandbox import calling_off

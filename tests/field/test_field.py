@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from forge.domain.verdict import REASON_CODES, Accepted, Rejected
-from forge.lab.examine import examine
 from forge.lab.gates.endurance import ENDURANCE
 from forge.lab.gates.leaks import LEAKS
+from forge.lab.verification import examine
 from tests.candidates import SHAPE, job_for
 from tests.field.described import CANDIDATES, described
 

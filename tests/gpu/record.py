@@ -11,8 +11,8 @@ from typing import Any
 
 from forge.domain.tensors import DType
 from forge.executor.turns import lock_of, turn
-from forge.lab.examine import examine
 from forge.lab.sanitizer import compute
+from forge.lab.verification import examine
 from forge.platforms.capture import capture_environment
 from tests.evil.described import described
 from tests.gpu.place import gpu

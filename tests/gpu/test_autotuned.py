@@ -14,8 +14,8 @@ import pytest
 from forge.domain.configuration import Configuration
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab.examine import examine
 from forge.lab.launch_plan.launcher import kept_plan
+from forge.lab.verification import examine
 from forge.lookup.tuned import CONFIGURATION_FILE
 from tests.candidates import job_for
 from tests.gpu.place import gpu

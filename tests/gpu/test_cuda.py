@@ -7,8 +7,8 @@ import pytest
 
 from forge.domain.tensors import DType
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab.examine import examine
 from forge.lab.job import Job
+from forge.lab.verification import examine
 from tests.candidates import job_for, left_over_children
 from tests.evil.described import described
 from tests.gpu.place import gpu

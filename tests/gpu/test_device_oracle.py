@@ -7,12 +7,12 @@ from dataclasses import replace
 import torch
 
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab.examine import examine
 from forge.lab.reference.answers import Answers
 from forge.lab.reference.binding import answered
 from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.lab.reference.reference_guest import AnsweringDevice
+from forge.lab.verification import examine
 from forge.sandbox.reply import Refused
 from tests.candidates import isolation
 from tests.gpu.place import gpu

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab.examine import examine
+from forge.lab.verification import examine
 from tests.candidates import SHAPE, job_for
 from tests.field.described import CANDIDATES, described
 from tests.gpu.place import gpu

@@ -10,12 +10,12 @@ from forge.domain.verdict import Rejected
 from forge.lab.calls import artifact
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.examine import examine
 from forge.lab.finding import Failed, NotAsked, Passed
 from forge.lab.job import Job
 from forge.lab.launch_plan.capture import capture
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan, launched
+from forge.lab.verification import examine
 from forge.lookup.tuned import CONFIGURATION_FILE
 from forge.sandbox.build import Built
 from forge.sandbox.plans import Captured

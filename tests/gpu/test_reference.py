@@ -6,11 +6,11 @@ from functools import cache
 import pytest
 
 from forge.domain.verdict import Accepted, Rejected
-from forge.lab.examine import Examination, examine
 from forge.lab.job import Job
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.reference.binding import answered
 from forge.lab.reference.infer import Inferred
+from forge.lab.verification import Examination, examine
 from forge.languages import find_language
 from tests.gpu.place import gpu
 from tests.lab.reference.references import POLICY as ON_A_CPU

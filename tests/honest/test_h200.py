@@ -12,8 +12,8 @@ from forge.domain.candidate import Metadata
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.domain.verdict import Accepted
-from forge.lab.examine import examine
 from forge.lab.job import Job
+from forge.lab.verification import examine
 from forge.languages import find_language
 from forge.operations import find_operation
 from tests.candidates import EXAMPLES, isolation

@@ -8,9 +8,9 @@ import pytest
 
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted
-from forge.lab.examine import ORDER, OWN_TESTS_FILE, Examination, examine
 from forge.lab.gates import threads
 from forge.lab.job import Job
+from forge.lab.verification import ORDER, OWN_TESTS_FILE, Examination, examine
 from tests.candidates import EXAMPLES, SHAPE, job_for
 
 HERE = Path(__file__).parent

@@ -8,8 +8,8 @@ from forge.domain.candidate import Metadata
 from forge.domain.policy import Policy
 from forge.domain.verdict import Accepted, Rejected
 from forge.lab.admission.mutants import admit
-from forge.lab.examine import examine
 from forge.lab.job import Job
+from forge.lab.verification import examine
 from forge.languages import find_language
 from forge.operations import OPERATIONS, find_operation
 from tests.candidates import EXAMPLES, isolation

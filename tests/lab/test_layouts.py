@@ -8,8 +8,8 @@ import pytest
 from forge.domain.candidate import Metadata
 from forge.domain.evidence import GateResult
 from forge.domain.tensors import ClaimableLayout
-from forge.lab.examine import Examination, examine
 from forge.lab.job import Job
+from forge.lab.verification import Examination, examine
 from tests.candidates import job_for
 from tests.evil.alone import refusal_by
 

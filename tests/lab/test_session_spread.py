@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from forge.domain.evidence import Interval
 from forge.domain.replication import ReplicatedSpeedup
+from forge.lab.timing.paired_interval import interval
 from forge.lab.timing.session_spread import FEWEST_REPLICATIONS, agree, session_spread, standard_error
-from forge.lab.timing.statistics import interval
 
 PAIRS = 5
 

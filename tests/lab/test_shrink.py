@@ -9,7 +9,7 @@ import pytest
 from forge.domain.evidence import Counterexample
 from forge.domain.verdict import Rejected
 from forge.lab.counterexample import shrink
-from forge.lab.examine import Examination, examine
+from forge.lab.verification import Examination, examine
 from tests.candidates import EXAMPLES, job_for
 
 WIDE = {"batch": 8, "hidden_size": 512}

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forge.domain.evidence import Interval
-from forge.lab.timing.statistics import interval, pair_ratios, summarise, within_band
+from forge.lab.timing.paired_interval import interval, pair_ratios, summarise, within_band
 from forge.lab.timing.student_t import t_975
 
 times = st.floats(min_value=1.0, max_value=1e9)

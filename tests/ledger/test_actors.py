@@ -10,7 +10,7 @@ from forge.events import EVENT_TYPES
 from forge.events.candidate import CandidateRejected
 from forge.events.kinds import KINDS, Group
 from forge.events.ledger import LedgerOpened
-from forge.ledger.actor_classes import MAY_WRITE, actor_class
+from forge.ledger.actor_rights import MAY_WRITE, actor_class
 from forge.ledger.actors import require_allowed
 from forge.ledger.chain import sealed
 from forge.ledger.statements import INSERT_EVENT

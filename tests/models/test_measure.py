@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from forge.app.models import GuestFacts, _evidence, _uses, compare
-from forge.app.predicted_gain import FunctionShare, predicted_speedup
+from forge.app.models.measuring import GuestFacts, _evidence, _uses, compare
+from forge.app.models.predicted_gain import FunctionShare, predicted_speedup
 from forge.domain.model_measurement import ModelWorkload, parse_mode, parse_workload
 from forge.domain.policy import Policy
 from forge.errors import EnvironmentUnfit, UnknownName, UsageError

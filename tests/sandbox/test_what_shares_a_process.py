@@ -7,7 +7,7 @@ import pytest
 
 import forge
 from forge.domain.verdict import Rejected
-from forge.lab.examine import examine
+from forge.lab.verification import examine
 from tests.candidates import job_for
 
 ROOT = Path(forge.__file__).parent

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from forge.app.access.tokens import READER, Caller, revoke_token, token_in_header
 from forge.app.desk import desk as desks
 from forge.app.desk.desk import Desk
 from forge.app.desk.refused_calls import MOST_OF_A_CALLER, MOST_OF_ALL, RefusedCalls
-from forge.app.home import LEDGER_FILE
-from forge.app.tokens import READER, Caller, revoke_token, token_in_header
+from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.errors import NotFound, RequestRefused, TokenRefused, WorkspaceNotFound
 from forge.web import guard

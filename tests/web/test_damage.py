@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.home import LEDGER_FILE
+from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import new_id, now
 from forge.events import HumanDecided
 from forge.ledger.store import Ledger

@@ -13,10 +13,10 @@ from pathlib import Path
 import httpx
 import pytest
 
+from forge.app.access.tokens import revoke_token
 from forge.app.desk import rates
 from forge.app.desk.desk import Desk
 from forge.app.desk.rates import MOST_CALLERS, Rate
-from forge.app.tokens import revoke_token
 from forge.app.workspace import Workspace
 from forge.errors import RequestRefused, TokenRefused
 from forge.web import guard

@@ -14,12 +14,12 @@ import pytest
 from mcp import Client, MCPError, StdioServerParameters, stdio_client
 from mcp.client.streamable_http import streamable_http_client
 
+from forge.app.access.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
 from forge.app.desk.agents import progress_since
 from forge.app.desk.desk import Desk
 from forge.app.desk.view import View
 from forge.app.recommend import recommend
-from forge.app.runs.runs import abort
-from forge.app.tokens import AGENT_WITHOUT_TOKEN, READER, Caller
+from forge.app.runs.states import abort
 from forge.app.workspace import Workspace
 from forge.mcp import fitting
 from forge.mcp.client_tools import TOOLS

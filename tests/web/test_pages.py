@@ -219,7 +219,7 @@ class _Error:
 
 
 def _around() -> dict[str, object]:
-    from forge.app.tokens import READER
+    from forge.app.access.tokens import READER
     from forge.web.pages.serving import around_page
 
     desk = Desk(Path())

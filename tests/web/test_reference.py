@@ -8,7 +8,7 @@ import tomllib
 import pytest
 from pydantic import BaseModel
 
-from forge.app.desk.agent_clients import CLIENTS, KNOWN
+from forge.app.agent_clients import CLIENTS, KNOWN
 from forge.web import schemas
 from tests.web.serving import ROOT
 

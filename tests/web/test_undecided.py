@@ -7,11 +7,11 @@ from pathlib import Path
 import orjson
 import pytest
 
+from forge.app.access.tokens import READER, Caller
 from forge.app.desk import answers, history, runs
 from forge.app.desk.view import View
 from forge.app.desk.withheld import WITHHELD, hidden_shapes
-from forge.app.runs.runs import GATE, abort
-from forge.app.tokens import READER, Caller
+from forge.app.runs.states import GATE, abort
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.errors import UsageError

@@ -6,10 +6,10 @@ from typing import Any
 import orjson
 import pytest
 
+from forge.app.access.tokens import READER, Caller
 from forge.app.desk import answers, history
 from forge.app.desk.view import View
-from forge.app.runs.runs import GATE, abort
-from forge.app.tokens import READER, Caller
+from forge.app.runs.states import GATE, abort
 from forge.app.workspace import Workspace
 from forge.domain.authoring import BudgetLeft, Screened
 from forge.domain.budget import Amounts

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from forge.app.access.tokens import Caller
 from forge.app.desk import asking, handed_in_bytes
-from forge.app.tokens import Caller
 from forge.errors import RequestRefused
 from tests.cli.asking import HONEST, ask, copied, create_task, history, ledger_stands
 from tests.web.conftest import undecided

@@ -4,9 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from forge.app.audit.answer import Answer, Cell
-from forge.app.home import RUNS_FOLDER
 from forge.app.known_kernel import require_kernel
 from forge.app.plain_events import HasEvents
+from forge.app.user.home import RUNS_FOLDER
 from forge.domain.shape_slug import shape_slug
 from forge.errors import BlobCorrupt
 from forge.ledger.blobs import BlobStore

@@ -8,11 +8,11 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING
 
-from forge.app.home import LEDGER_FILE, TOKEN_VARIABLE
+from forge.app.user.home import LEDGER_FILE, TOKEN_VARIABLE
 
 if TYPE_CHECKING:
+    from forge.app.access.tokens import Caller
     from forge.app.desk.desk import Desk
-    from forge.app.tokens import Caller
 
 
 class LateDesk:
@@ -43,8 +43,8 @@ class LateDesk:
                 self._found = None
 
     def _opened(self) -> "tuple[Desk, Caller]":
+        from forge.app.access.tokens import caller_of_environment
         from forge.app.desk.desk import Desk
-        from forge.app.tokens import caller_of_environment
 
         with self._lock:
             if self._found is None:

@@ -1,10 +1,10 @@
 """What a coding agent asks besides the documents: where its run stands, how it ended, and what it has used."""
 
+from forge.app.access.tokens import Caller
 from forge.app.audit.answer import named_rows
 from forge.app.desk.permits import DECIDED
 from forge.app.desk.runs import run_document
 from forge.app.desk.view import View
-from forge.app.tokens import Caller
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 

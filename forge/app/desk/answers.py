@@ -6,6 +6,7 @@ from typing import TypeVar, get_args
 import orjson
 
 from forge import __version__
+from forge.app.access.tokens import Caller
 from forge.app.audit import authors, evidence, histories, replication, rooflines, speed, stale_evidence
 from forge.app.audit.answer import Answer, Filter, named_rows
 from forge.app.audit.authors import EffectBy, RefusedBy
@@ -14,12 +15,11 @@ from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
 from forge.app.kernels.lookup_answer import UntrustedSlot, look_up
 from forge.app.lessons.lesson import described, lessons
+from forge.app.lessons.notes import gather
 from forge.app.plain_events import OfWorkspace
 from forge.app.recommend import recommend
 from forge.app.sessions import finding, report
-from forge.app.tasks.notes import gather
-from forge.app.tokens import Caller
-from forge.app.work.work import open_work, request_summary
+from forge.app.work.requests import open_work, request_summary
 from forge.errors import UnknownName, UsageError
 from forge.events import DeviceCalibrated, WorkRequested
 from forge.lookup import Policy

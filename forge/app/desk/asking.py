@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from forge.app.access.tokens import Caller
 from forge.app.desk.handed_in_bytes import require_disk
 from forge.app.desk.limits import FILE_LIMIT_BYTES, LONGEST_KEY
 from forge.app.desk.permits import require_own, require_writer
+from forge.app.ledger.recovery import recover
 from forge.app.phases.phase_answer import phase_answer
-from forge.app.recovery import recover
-from forge.app.runs.runs import abort, finish_phase
+from forge.app.runs.states import abort, finish_phase
+from forge.app.tasks.create import open_run
 from forge.app.tasks.known_tasks import find_task
-from forge.app.tasks.tasks import open_run
-from forge.app.tokens import Caller
-from forge.app.work.work import LastPhase, request_work, withdraw_work
+from forge.app.work.requests import LastPhase, request_work, withdraw_work
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import sha256

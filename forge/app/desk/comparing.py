@@ -9,7 +9,7 @@ from forge.app.desk import samples
 from forge.app.desk.answers import RANKING
 from forge.app.desk.view import View
 from forge.app.desk.withheld import hidden_shapes, without_hidden
-from forge.app.kernels.kernels import find_kernel
+from forge.app.kernels.answers import find_kernel
 from forge.app.plain_events import OfWorkspace
 from forge.app.runs.run_comparison import compare_runs
 from forge.app.stored.run_documents import of_state

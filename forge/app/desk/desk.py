@@ -11,12 +11,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
+from forge.app.access.tokens import Caller, require_accepted
 from forge.app.desk.asking import opened
 from forge.app.desk.rates import LongAnswers, Rate
 from forge.app.desk.refused_calls import LACKING_RIGHTS, RefusedCalls
 from forge.app.desk.view import View
-from forge.app.runs.refusals import record_refusal
-from forge.app.tokens import Caller, require_accepted
+from forge.app.runs.refused_requests import record_refusal
 from forge.app.workspace import Workspace
 from forge.errors import ForgeError, LedgerCorrupt, RequestRefused
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping
 
+from forge.app.access.tokens import Caller
 from forge.app.desk.limits import FILE_LIMIT_BYTES
-from forge.app.tokens import Caller
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.errors import RequestRefused

@@ -1,8 +1,8 @@
 """Says which caller may look into which run, and which may change something."""
 
+from forge.app.access.tokens import Caller
 from forge.app.desk.refused_calls import NotAllowed, NotShown
-from forge.app.runs.runs import ENDS
-from forge.app.tokens import Caller
+from forge.app.runs.states import ENDS
 from forge.errors import TokenRefused
 from forge.projections.runs import RunState
 

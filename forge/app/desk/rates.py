@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
-from forge.app.tokens import Caller
+from forge.app.access.tokens import Caller
 from forge.errors import RequestRefused
 
 MOST_CALLERS = 4096

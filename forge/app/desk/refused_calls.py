@@ -6,7 +6,7 @@ A caller without a token has no name to record, and is told the reason alone.
 from collections import Counter
 from dataclasses import dataclass, field
 
-from forge.app.tokens import Caller
+from forge.app.access.tokens import Caller
 from forge.app.workspace import now
 from forge.domain.digest import sha256
 from forge.errors import ActorForbidden, ForgeError, NotFound

@@ -4,6 +4,7 @@ import re
 
 import orjson
 
+from forge.app.access.tokens import Caller
 from forge.app.audit.answer import named_rows
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.permits import DECIDED, may_look_into, require_look_into
@@ -12,10 +13,9 @@ from forge.app.desk.view import View
 from forge.app.desk.withheld import hidden_shapes, without_hidden
 from forge.app.phases.phase_answer import phase_answer
 from forge.app.runs.author_log import run_log
-from forge.app.runs.runs import task_of
+from forge.app.runs.states import task_of
 from forge.app.stored.run_documents import of_state
 from forge.app.stored.run_summary import run_summary
-from forge.app.tokens import Caller
 from forge.app.work.folder_runs import recorded_phases
 from forge.errors import NotFound
 from forge.events import ProfileCaptured

@@ -4,7 +4,7 @@ import statistics
 from pathlib import Path
 
 from forge.app.desk.view import View
-from forge.app.kernels.kernels import find_kernel
+from forge.app.kernels.answers import find_kernel
 from forge.errors import BlobCorrupt, NotFound
 from forge.pipeline.samples import parse_samples
 

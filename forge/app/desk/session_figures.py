@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import orjson
 
+from forge.app.access.tokens import Caller
 from forge.app.desk.permits import DECIDED
 from forge.app.sessions.view import Data, summary
-from forge.app.tokens import Caller
 from forge.app.workspace import Workspace
 from forge.events import Event, TrialsScreened
 from forge.events.session import BudgetReserved, RoundClosed, SessionClosed, StepAnswered

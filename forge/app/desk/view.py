@@ -4,8 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from forge.app.access.tokens import READER, Caller, find_caller
 from forge.app.desk.permits import DECIDED
-from forge.app.tokens import READER, Caller, find_caller
 from forge.app.workspace import Workspace
 from forge.errors import TokenRefused
 from forge.ledger.watch import LedgerWatch

@@ -11,8 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import get_args
 
-from forge.app.given_reason import require_reason
 from forge.app.known_kernel import require_kernel
+from forge.app.user.given_reason import require_reason
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.errors import AlreadyDecided, ForgeError, IntegrityError, StorageFailed, UnknownName, UsageError

@@ -6,12 +6,12 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from forge.app.given_reason import require_reason
 from forge.app.kernels.decisions import REASON_LIMIT
 from forge.app.kernels.open_doubts import open_doubts
 from forge.app.kernels.promotions import find_promotion
 from forge.app.known_kernel import require_kernel
 from forge.app.plain_events import OfWorkspace
+from forge.app.user.given_reason import require_reason
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest
 from forge.domain.task import Name

@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, find_home
 from forge.app.kernels.lookup_document import lookup_document
 from forge.app.tasks.workspace_operations import find_own_operation
+from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, find_home
 from forge.app.workspace import Workspace
 from forge.domain.own_operation import BATCH, PREFIX, is_own
 from forge.domain.tensors import parse_dtype, parse_shape

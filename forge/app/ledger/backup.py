@@ -14,10 +14,10 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from forge.app.home import LEDGER_FILE, RUNS_FOLDER
 from forge.app.stored.keys_place import KEYS_FOLDER
 from forge.app.stored.policy_stamp import POLICY_FILE
-from forge.app.user_paths import make_parent
+from forge.app.user.home import LEDGER_FILE, RUNS_FOLDER
+from forge.app.user.user_paths import make_parent
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import LedgerCorrupt, UsageError

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from forge.app.ledger.signing_key import shown_key
 from forge.app.plain_events import OfWorkspace
-from forge.app.user_paths import read_regular, resolved
+from forge.app.user.user_paths import read_regular, resolved
 from forge.app.workspace import Workspace
 from forge.errors import UsageError
 from forge.ledger.durable import write_durably

@@ -4,10 +4,10 @@ import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
-from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.ledger.envelope import in_envelope
 from forge.app.stored.keys_place import keys_folder
-from forge.app.user_paths import read_regular
+from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
+from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
 from forge.ledger.audit.report import KeptCheckpoint

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from forge.app.home import RUNS_FOLDER
 from forge.app.ledger.signing_key import signing_state_of
 from forge.app.plain_events import HasTree
-from forge.app.user_paths import write_public
+from forge.app.user.home import RUNS_FOLDER
+from forge.app.user.user_paths import write_public
 from forge.errors import UnknownName, UsageError
 from forge.ledger.blobs import BlobStore
 from forge.ledger.chain import StoredRow

@@ -13,15 +13,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.kernels.decisions import NOT_RECORDED
 from forge.app.ledger.backup import MANIFEST, Backup, Data
-from forge.app.recovery import RECOVERY
+from forge.app.ledger.recovery import RECOVERY
 from forge.app.stored.keys_place import KEYS_FOLDER, keys_folder
 from forge.app.stored.policy_file import load_policy
 from forge.app.stored.policy_stamp import POLICY_FILE
-from forge.app.user import command_line_actor
-from forge.app.user_paths import read_regular
+from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
+from forge.app.user.user import command_line_actor
+from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace, new_id, now
 from forge.domain.misfit import misfit
 from forge.errors import CheckpointRefused, LedgerCorrupt, UsageError, WorkspaceNotFound

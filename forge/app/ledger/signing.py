@@ -6,7 +6,7 @@ from pathlib import Path
 from forge.app.kernels.decisions import NOT_RECORDED
 from forge.app.ledger.promotion_proof import covering_checkpoint, promotion_of, prove_promotion
 from forge.app.plain_events import OfWorkspace
-from forge.app.user_paths import write_public
+from forge.app.user.user_paths import write_public
 from forge.app.workspace import Workspace
 from forge.events.ledger import CheckpointPublished
 from forge.ledger.signatures.checkpoints import (

@@ -6,9 +6,9 @@ from itertools import chain
 import orjson
 
 from forge.app.incumbent import incumbent_kernel
-from forge.app.machine.process_tree import process_sha256
+from forge.app.machine.process_name import process_sha256
 from forge.app.runs.recorded_evidence import captured_environment
-from forge.app.runs.runs import task_of
+from forge.app.runs.states import task_of
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.digest import Digest

@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import assert_never
 
-from forge.app.conflicts import naming_the_first
 from forge.app.incumbent import incumbent_kernel
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.phases import repeated
 from forge.app.phases.phase_inputs import (
     earlier_judgement,
@@ -15,7 +14,8 @@ from forge.app.phases.phase_inputs import (
 )
 from forge.app.phases.timing_setups import verified_setup
 from forge.app.runs.recorded_evidence import captured_environment, further_shapes_of, invalidated, report_of
-from forge.app.runs.runs import GATE, finish_phase, require_state, task_of
+from forge.app.runs.states import GATE, finish_phase, require_state, task_of
+from forge.app.stored.conflicts import naming_the_first
 from forge.app.tasks.briefs import prepare
 from forge.app.tasks.operation_description import describe
 from forge.app.workspace import Workspace

@@ -5,9 +5,9 @@ from typing import get_args
 
 import orjson
 
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.phases.phase_inputs import artifact_of, evidence_of, loadable_artifact
-from forge.app.runs.runs import GATE, what_comes_next
+from forge.app.runs.states import GATE, what_comes_next
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder, UnknownName
 from forge.executor import ProfilerTool

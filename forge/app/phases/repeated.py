@@ -6,7 +6,7 @@ recorded again.
 
 from pathlib import Path
 
-from forge.app.runs.runs import task_of
+from forge.app.runs.states import task_of
 from forge.events import (
     BenchmarkFailed,
     BenchmarkRecorded,

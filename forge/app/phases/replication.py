@@ -6,12 +6,12 @@ from datetime import datetime
 from forge.app.incumbent import incumbent_kernel, standing_of
 from forge.app.kernels.decisions import record_decision
 from forge.app.kernels.promotions import find_promotion
-from forge.app.machine.process_tree import process_sha256
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
+from forge.app.machine.process_name import process_sha256
 from forge.app.phases.phase_inputs import artifact_of, evidence_of, require_loadable
 from forge.app.phases.timing_setups import setup_of
 from forge.app.runs.recorded_evidence import captured_environment
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.stored.policy_file import recorded_policy
 from forge.app.workspace import Workspace, now
 from forge.domain.environment import Environment

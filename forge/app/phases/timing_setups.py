@@ -1,7 +1,7 @@
 """Gathers from the ledger what a measurement of a verified candidate on this machine needs."""
 
 from forge.app.machine.ceilings import ceilings_of
-from forge.app.machine.site import executor_of
+from forge.app.machine.chosen_executor import executor_of
 from forge.app.phases.phase_inputs import evidence_of, incumbent, loadable_artifact
 from forge.app.workspace import Workspace
 from forge.events import KernelPromoted

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from forge.app.home import RUNS_FOLDER
 from forge.app.runs.quick_run import REPORTS, run_folder
 from forge.app.stored.run_documents import JUDGEMENTS, RunDocuments, of_state
+from forge.app.user.home import RUNS_FOLDER
 from forge.ledger.blobs import BlobStore
 from forge.ledger.plain_rows import Document
 from forge.ledger.runs.names import CAS

@@ -4,7 +4,7 @@ import json
 import sqlite3
 from pathlib import Path
 
-from forge.app.home import RUNS_FOLDER
+from forge.app.user.home import RUNS_FOLDER
 from forge.ledger.runs.names import OPEN_PREFIX
 
 Data = dict[str, object]

@@ -3,10 +3,10 @@
 import difflib
 from collections.abc import Mapping
 
-from forge.app.home import RUNS_FOLDER
 from forge.app.plain_events import HasEvents
 from forge.app.runs.benchmark_answer import timed
 from forge.app.stored.run_documents import RunDocuments
+from forge.app.user.home import RUNS_FOLDER
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.errors import IntegrityError
 from forge.ledger.blobs import BlobStore

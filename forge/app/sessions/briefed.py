@@ -16,10 +16,10 @@ from forge.app.sessions.language_models import (
 )
 from forge.app.sessions.pictures import IMAGE, read_picture
 from forge.app.sessions.platform_pack import read_profile
-from forge.app.sessions.transfer import sections
+from forge.app.sessions.starting_points import sections
 from forge.app.tasks.briefs import brief
+from forge.app.tasks.create import open_run
 from forge.app.tasks.known_tasks import find_task
-from forge.app.tasks.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.authors.kinds import BRIEF, AuthorSource
 from forge.authors.model.author import ModelOptions

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from forge.app.sessions.author_folders import HINT, read_source
 from forge.app.sessions.briefed import briefed_source, known_prices, model_of, model_settings
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
-from forge.app.sessions.exchange import Model
+from forge.app.sessions.model_exchange import Model
 from forge.app.workspace import Workspace
 from forge.authors.kinds import BRIEF, AuthorSource
 from forge.authors.outside import OutsideOptions

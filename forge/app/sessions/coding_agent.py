@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from forge.app.sessions.agent_socket import AgentSocket
-from forge.app.sessions.exchange import ModelAnswer, ModelUnanswered
+from forge.app.sessions.model_exchange import ModelAnswer, ModelUnanswered
 from forge.domain.authoring import Ask
 from forge.errors import UsageError
 from forge.sandbox.agent_room import GATE, ROOM, AgentRoom, allowed_bind, found_program, start

@@ -11,7 +11,7 @@ import orjson
 
 from forge.app.phases import phases
 from forge.app.runs.recorded_evidence import report_of
-from forge.app.runs.runs import abort, finish_phase
+from forge.app.runs.states import abort, finish_phase
 from forge.app.sessions.told import feedback_of
 from forge.app.stored.run_summary import next_of
 from forge.app.workspace import Workspace

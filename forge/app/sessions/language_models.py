@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
-from forge.app.sessions.exchange import ModelAnswer, ModelUnanswered
+from forge.app.sessions.model_exchange import ModelAnswer, ModelUnanswered
 from forge.app.sessions.pictures import PICTURES
 from forge.domain.authoring import Ask
 from forge.domain.budget import MILLION, Price

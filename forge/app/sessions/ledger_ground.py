@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from forge.app.sessions import judging, workers
-from forge.app.sessions.exchange import NS_PER_MS, Exchanged, Model, ModelAnswer, ModelUnanswered, exchange
-from forge.app.tasks.tasks import start_of
+from forge.app.sessions.model_exchange import NS_PER_MS, Exchanged, Model, ModelAnswer, ModelUnanswered, exchange
+from forge.app.tasks.create import start_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import OUTSIDE, Ask, Draft, Missed, Screen
 from forge.domain.budget import Amounts

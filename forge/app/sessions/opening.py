@@ -4,14 +4,14 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from forge.app.given_reason import require_reason
-from forge.app.sessions.exchange import Model
 from forge.app.sessions.fence import fenced
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.judging import Progress
 from forge.app.sessions.ledger_ground import LedgerGround, Watch
+from forge.app.sessions.model_exchange import Model
 from forge.app.sessions.workers import withdraw_open
 from forge.app.tasks.known_tasks import find_task
+from forge.app.user.given_reason import require_reason
 from forge.app.workspace import Workspace, now
 from forge.authors.kinds import AuthorSource, make_author
 from forge.authors.search.author import SearchAuthor

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.app.sessions.exchange import ModelAnswer
+from forge.app.sessions.model_exchange import ModelAnswer
 from forge.app.workspace import Workspace
 from forge.authors.kinds import BRIEF, AuthorSource
 from forge.domain.authoring import Ask, Author, BudgetLeft, LogEntry, Step

@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from forge.app.user_paths import read_regular
+from forge.app.user.user_paths import read_regular
 from forge.domain.authoring import MOST_IMAGE_CHARACTERS
 from forge.errors import UsageError
 

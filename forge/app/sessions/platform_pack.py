@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from forge.app.user_paths import read_regular
+from forge.app.user.user_paths import read_regular
 from forge.errors import UsageError
 from forge.platforms import PLATFORMS
 from forge.platforms.packs import EXPORT_BYTES, CounterReading, Pack, read_export

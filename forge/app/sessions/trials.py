@@ -3,8 +3,8 @@
 import time
 from dataclasses import dataclass
 
-from forge.app.machine.site import executor_of
-from forge.app.sessions.exchange import NS_PER_MS
+from forge.app.machine.chosen_executor import executor_of
+from forge.app.sessions.model_exchange import NS_PER_MS
 from forge.app.tasks.known_tasks import find_task
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Missed, Screen

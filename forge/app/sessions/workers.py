@@ -3,10 +3,10 @@
 import time
 from collections.abc import Callable
 
-from forge.app.runs.ended_runs import POLL_S
-from forge.app.runs.runs import ENDS, abort, finish_phase
+from forge.app.runs.states import ENDS, abort, finish_phase
 from forge.app.sessions.judging import Judging, hand_in, judging_of, next_phase
-from forge.app.work.work import request_work, withdraw_work
+from forge.app.work.ends_closed_runs import POLL_S
+from forge.app.work.requests import request_work, withdraw_work
 from forge.app.workspace import Workspace
 from forge.domain.authoring import OVERTAKEN, Draft
 from forge.lab.job import Progress

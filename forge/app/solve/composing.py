@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.sessions.judging import judge
 from forge.app.solve.taking_apart import TakenApart
+from forge.app.tasks.create import open_run
 from forge.app.tasks.known_tasks import find_task
-from forge.app.tasks.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged
 from forge.domain.candidate import CppBuild

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, digest_of, sha256
 from forge.events import KernelPromoted

@@ -8,9 +8,9 @@ from pathlib import Path
 from forge.app.sessions.report import FAST
 from forge.app.sessions.view import used
 from forge.app.solve.children import Work, attempts_of
+from forge.app.tasks.create import create_task
 from forge.app.tasks.references import freeze_reference, infer_reference, problem_files
-from forge.app.tasks.tasks import create_task
-from forge.app.user_paths import read_regular
+from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.budget import Amounts
 from forge.errors import ForgeError, IntegrityError, UsageError

@@ -1,1 +1,4 @@
-"""What a workspace keeps besides its ledger: the policy, runs as documents, what is published."""
+"""What `workspace` is built on: the policy, runs as documents, what is published, and how lists are read.
+
+Nothing here imports `workspace`.
+"""

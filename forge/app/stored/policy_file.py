@@ -7,7 +7,7 @@ import orjson
 from pydantic import ValidationError
 
 from forge.app.stored.policy_stamp import POLICY_FILE, POLICY_LIMIT_BYTES
-from forge.app.user_paths import read_regular
+from forge.app.user.user_paths import read_regular
 from forge.domain.misfit import misfit
 from forge.domain.policy import CONTROL_KIND, Policy, new_policy
 from forge.errors import UsageError

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 
 from forge import __version__
-from forge.app.home import RUNS_FOLDER
-from forge.app.user_paths import read_regular
+from forge.app.user.home import RUNS_FOLDER
+from forge.app.user.user_paths import read_regular
 
 POLICY_FILE = "policy.toml"
 POLICY_LIMIT_BYTES = 1 << 20

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import orjson
 
-from forge.app.stored.left_out import leave_out
-from forge.app.stored.undecided import hide_undecided
+from forge.app.stored.hide_undecided import hide_undecided
+from forge.app.stored.leave_out_machines import leave_out
 from forge.errors import ProofRefused, StorageFailed
 from forge.events import KernelPromoted
 from forge.ledger.blobs import BlobStore

@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from forge.app.lessons.lesson import accepted_lessons
-from forge.app.runs.runs import require_state, task_of
+from forge.app.runs.states import require_state, task_of
 from forge.app.tasks.brief_path import PROMPT_FILE, brief_copy, brief_path
 from forge.app.workspace import Workspace
 from forge.events import PlanAccepted

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from forge.app.user_paths import read_regular
+from forge.app.user.user_paths import read_regular
 from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.errors import UsageError
 from forge.pipeline.contender_files import SubmittedContender

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from forge.app.machine.site import executor_of
-from forge.app.tasks.tasks import Opened, open_first_run
-from forge.app.user_paths import read_regular
+from forge.app.machine.chosen_executor import executor_of
+from forge.app.tasks.create import Opened, open_first_run
+from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.domain.own_operation import PREFIX, is_own

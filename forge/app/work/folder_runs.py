@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from forge.app.runs.runs import ENDS, task_of
+from forge.app.runs.states import ENDS, task_of
 from forge.app.stored.own_operation import make_task_known
 from forge.app.stored.run_summary import next_of
+from forge.app.tasks.create import open_run
 from forge.app.tasks.known_tasks import find_task
-from forge.app.tasks.tasks import open_run
 from forge.app.workspace import Workspace
 from forge.domain.candidate_files import REQUIRED_FILES
 from forge.domain.task import Task

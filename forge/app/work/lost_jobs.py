@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from forge.app.phases.phase_answer import Data, phase_answer
-from forge.app.work.work import request_work
+from forge.app.work.requests import request_work
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.events import BenchmarkErrored, Recorded, VerificationErrored

@@ -5,7 +5,7 @@ import sys
 import threading
 from contextlib import suppress
 
-from forge.app.machine.site import executor_here
+from forge.app.machine.chosen_executor import executor_here
 from forge.executor.remote.answering import serve
 from forge.executor.remote.frames import Frame, packed
 from forge.lab.packages import require_lab

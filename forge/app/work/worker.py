@@ -10,11 +10,11 @@ from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 
 from forge.app.phases import phases
-from forge.app.runs.ended_runs import POLL_S, until_closed
-from forge.app.runs.runs import finish_phase, task_of
+from forge.app.runs.states import finish_phase, task_of
 from forge.app.stored.run_summary import run_summary
+from forge.app.work.ends_closed_runs import POLL_S, until_closed
 from forge.app.work.lost_jobs import lost_job
-from forge.app.work.work import open_work
+from forge.app.work.requests import open_work
 from forge.app.workspace import Workspace
 from forge.domain.environment import GpuFacts
 from forge.errors import EnvironmentUnfit, ForgeError

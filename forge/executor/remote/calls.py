@@ -20,7 +20,6 @@ from forge.errors import RemoteFailed
 from forge.executor import ProfilerTool, Site
 from forge.executor.remote.sent_job import BYTES_AS_BASE64, Sent, SentJob
 from forge.lab.contenders.present import PresentContender
-from forge.lab.examine import Examination
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent
 from forge.lab.profile.capture import Counters
@@ -28,6 +27,7 @@ from forge.lab.screen.screening import DraftScreening
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
+from forge.lab.verification import Examination
 from forge.sandbox.reply import ArtifactFile
 
 VERSION = 1

@@ -37,7 +37,6 @@ from forge.executor.remote.calls import (
 from forge.executor.remote.frames import Frame
 from forge.executor.remote.sent_job import sent
 from forge.lab.contenders.present import PresentContender
-from forge.lab.examine import Examination
 from forge.lab.finding import Failed
 from forge.lab.gates import gates_for
 from forge.lab.job import Incumbent, Job, Progress
@@ -48,6 +47,7 @@ from forge.lab.timing.contender_failure import ContenderFailedError
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples
+from forge.lab.verification import Examination
 from forge.sandbox import calling_off
 from forge.sandbox.reply import ArtifactFile
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from forge.domain.authoring import FailedTrial, TimedTrial
 from forge.domain.evidence import Interval
-from forge.lab.timing.statistics import MEDIANS_ERROR
+from forge.lab.timing.paired_interval import MEDIANS_ERROR
 from forge.lab.timing.student_t import t_975
 
 RUNGS = (4, 8, 16)

@@ -42,9 +42,9 @@ from forge.lab.timing.cpu_processes import (
 from forge.lab.timing.hard_values import HardKinds, hard_kinds
 from forge.lab.timing.harness_alone import harness_alone_ns, left_out
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
+from forge.lab.timing.paired_interval import standard_error
 from forge.lab.timing.release_plan import Planned, plan_release, residence_of, resident_plan
 from forge.lab.timing.residency import Residence
-from forge.lab.timing.statistics import standard_error
 from forge.sandbox.reply import ArtifactFile
 
 HARD_SHARE = 0.25

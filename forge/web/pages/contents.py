@@ -3,12 +3,12 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from forge.app.access.tokens import Caller
 from forge.app.desk import answers, comparing, history, kernels, runs, tasks
 from forge.app.desk.desk import Desk
 from forge.app.desk.paging import USUAL_ITEMS
 from forge.app.desk.samples import samples_table
 from forge.app.desk.view import View
-from forge.app.tokens import Caller
 from forge.errors import ForgeError, NotFound, RequestRefused
 
 Data = dict[str, object]

@@ -7,10 +7,10 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from forge.app.access.tokens import READER, Caller
 from forge.app.desk import asking
 from forge.app.desk.permits import require_operator
 from forge.app.desk.refused_calls import LACKING_RIGHTS
-from forge.app.tokens import READER, Caller
 from forge.app.workspace import Workspace
 from forge.errors import ForgeError, RequestRefused
 from forge.web.answering import desk_of

@@ -11,11 +11,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from forge import __version__
+from forge.app.access.tokens import READER, Caller
 from forge.app.desk import comparing
 from forge.app.desk.desk import Desk
-from forge.app.desk.kinds import explained
 from forge.app.desk.view import View
-from forge.app.tokens import READER, Caller
+from forge.app.desk.wrong_kind import explained
 from forge.errors import ForgeError, LedgerCorrupt, NotFound, TokenRefused
 from forge.web.answering import JSON, KeptAnswers, desk_of, etag_of, token_of
 from forge.web.pages.contents import PAGES, PageKind, PageQuestion, require_fields

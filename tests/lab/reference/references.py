@@ -10,11 +10,11 @@ from forge.domain.candidate import Metadata
 from forge.domain.own_operation import Contract, Local, Normal, Operand, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
-from forge.lab.examine import OWN_TESTS_FILE
 from forge.lab.job import Job, Progress
 from forge.lab.reference.describe import Declared, SubmittedReference
 from forge.lab.reference.infer import Inferred, infer
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
+from forge.lab.verification import OWN_TESTS_FILE
 from forge.languages import find_language
 from forge.pipeline.operands import parse_axes, parse_ranges
 from forge.pipeline.task_shapes import parse_own_shapes

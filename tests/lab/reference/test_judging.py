@@ -4,7 +4,7 @@ import pytest
 
 from forge.domain.verdict import Accepted, Rejected
 from forge.executor.local import LocalExecutor
-from forge.lab.examine import Examination
+from forge.lab.verification import Examination
 from forge.sandbox.isolation import Walls
 from tests.lab.reference.references import AS_SOLVED, FUNCTION, job_for
 

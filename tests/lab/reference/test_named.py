@@ -8,8 +8,8 @@ import pytest
 from forge.domain.own_operation import Constant
 from forge.domain.verdict import Accepted, Rejected
 from forge.executor.local import LocalExecutor
-from forge.lab.examine import Examination
 from forge.lab.reference.infer import Inferred
+from forge.lab.verification import Examination
 from forge.sandbox.isolation import Walls
 from tests.lab.reference.references import ask, job_against
 

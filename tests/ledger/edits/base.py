@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 
 from forge.app.ledger.signing import checkpoint, rotate_key
-from forge.app.runs.runs import GATE
+from forge.app.runs.states import GATE
 from forge.app.workspace import Workspace
 from forge.domain.digest import canonical
 from forge.events.benchmark import ProfileCaptured

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from forge.app.kernels import decisions
 from forge.app.ledger import signing
-from forge.app.ledger.exchange import take_in
+from forge.app.ledger.bundles import take_in
 from forge.app.phases.phases import promote_candidate
-from forge.app.runs.runs import GATE, abort
+from forge.app.runs.states import GATE, abort
+from forge.app.tasks.create import create_task, open_run
 from forge.app.tasks.known_tasks import find_task
-from forge.app.tasks.tasks import create_task, open_run
 from forge.app.workspace import Workspace
 from forge.domain.verdict import Reason
 from forge.errors import AlreadyDecided

@@ -6,9 +6,9 @@ It has rows in every table: events of every type that can be appended, a tree of
 import tempfile
 from pathlib import Path
 
-from forge.app.home import LEDGER_FILE
-from forge.app.ledger.exchange import export
+from forge.app.ledger.bundles import export
 from forge.app.ledger.signing import checkpoint, rotate_key
+from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
 from forge.ledger.schema import USER_VERSION

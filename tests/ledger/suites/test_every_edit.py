@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.home import LEDGER_FILE
-from forge.app.ledger.exchange import export
+from forge.app.ledger.bundles import export
 from forge.app.ledger.signing import checkpoint
+from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.ledger.audit.history import audit
 from tests.ledger.making import edit_as_owner

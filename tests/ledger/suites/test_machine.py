@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from forge.app.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
-from forge.app.ledger.exchange import export
-from forge.app.recovery import recover
+from forge.app.ledger.bundles import export
+from forge.app.ledger.recovery import recover
+from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.workspace import Workspace
 from forge.errors import IdempotencyConflict
 from forge.events import Recorded

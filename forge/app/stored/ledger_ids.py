@@ -8,8 +8,8 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from forge.app.home import LEDGER_FILE, find_home
 from forge.app.stored.untouched import connect_untouched
+from forge.app.user.home import LEDGER_FILE, find_home
 from forge.errors import ForgeError
 
 MOST_NAMES = 2000

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from forge.app.user_paths import make_parent, read_regular
+from forge.app.user.user_paths import make_parent, read_regular
 from forge.errors import AlreadyDecided, UnknownName, UsageError
 
 ClientName = Literal["claude", "codex", "cursor", "vscode", "opencode"]

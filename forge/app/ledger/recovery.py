@@ -6,7 +6,7 @@ orphan is a run that can't continue because its folder is gone.
 
 from dataclasses import dataclass
 
-from forge.app.runs.runs import ENDS, finish_phase
+from forge.app.runs.states import ENDS, finish_phase
 from forge.app.workspace import Workspace
 from forge.errors import StorageFailed
 from forge.events import RunAborted, RunSealed, RunStarted

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from forge import __version__
 from forge.app.machine.chosen_device import chosen_device
-from forge.app.predicted_gain import FunctionShare, predicted_speedup
+from forge.app.models.predicted_gain import FunctionShare, predicted_speedup
 from forge.app.workspace import Workspace
 from forge.domain.digest import canonical, digest_of, sha256
 from forge.domain.environment import Environment
@@ -29,7 +29,7 @@ from forge.errors import UsageError
 from forge.events import ModelMeasured
 from forge.lab.model_windows import ModelQuestion, ModelSamples, WindowPlan, measure_model
 from forge.lab.packages import require_lab
-from forge.lab.timing.statistics import interval, pair_ratios, within_band
+from forge.lab.timing.paired_interval import interval, pair_ratios, within_band
 from forge.lookup import Evidence, Registry
 from forge.pipeline.promotion_rule import control_band
 from forge.platforms.capture import capture_environment

@@ -3,7 +3,7 @@
 from forge.app.incumbent import incumbent_kernel
 from forge.app.kernels.decisions import NOT_RECORDED
 from forge.app.phases.timing_setups import verified_setup
-from forge.app.runs.runs import GATE, task_of, what_comes_next
+from forge.app.runs.states import GATE, task_of, what_comes_next
 from forge.app.workspace import Workspace
 from forge.errors import PhaseOutOfOrder
 from forge.events import SpeedupEstimated

@@ -8,7 +8,7 @@ from pathlib import Path
 from forge.app.machine.chosen_device import chosen_device
 from forge.app.phases.phase_answer import phase_answer
 from forge.app.phases.phases import benchmark_candidate, promote_candidate, submit_candidate, verify_candidate
-from forge.app.tasks.tasks import create_task, open_run
+from forge.app.tasks.create import create_task, open_run
 from forge.app.workspace import Workspace
 from forge.domain.tensors import parse_dtype, parse_shape
 from forge.errors import EnvironmentUnfit

@@ -1,8 +1,8 @@
 """Says in which state a run is and what comes next, and ends runs."""
 
-from forge.app.given_reason import require_reason
 from forge.app.runs.experiment import close_experiment
 from forge.app.stored.run_summary import next_of
+from forge.app.user.given_reason import require_reason
 from forge.app.workspace import Workspace
 from forge.domain.task import Task
 from forge.domain.verdict import UNDECIDED

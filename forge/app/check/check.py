@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge import __version__
-from forge.app.guessed_kernel import defines, guessed_entry, guessed_language
+from forge.app.check.guessed_kernel import defines, guessed_entry, guessed_language
 from forge.app.machine.chosen_device import chosen_device
 from forge.app.tasks.references import parse_function, read_source, with_room_of
 from forge.domain.candidate import BUILDS, Metadata
@@ -25,7 +25,6 @@ from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape
 from forge.domain.verdict import Accepted
 from forge.errors import EnvironmentUnfit
 from forge.executor.local import LocalExecutor
-from forge.lab.examine import Examination
 from forge.lab.job import Job, Progress
 from forge.lab.log_excerpt import LogExcerpt, excerpt
 from forge.lab.packages import require_lab
@@ -33,6 +32,7 @@ from forge.lab.reference.describe import SubmittedReference
 from forge.lab.reference.infer import infer
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.sources.mending import LineToMend, place_to_mend
+from forge.lab.verification import Examination
 from forge.languages import Language, find_language
 from forge.operations import find_operation
 from forge.operations.operation import Operation

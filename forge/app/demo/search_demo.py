@@ -3,12 +3,12 @@
 from contextlib import suppress
 from pathlib import Path
 
-from forge.app.demo import ON_A_CPU, examples_folder
-from forge.app.home import LEDGER_FILE
+from forge.app.demo.demo import ON_A_CPU, examples_folder
 from forge.app.sessions.author_folders import read_source
 from forge.app.sessions.opening import SessionRequest, open_session
 from forge.app.stored.policy_stamp import POLICY_FILE
-from forge.app.tasks.tasks import create_task
+from forge.app.tasks.create import create_task
+from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.authors.kinds import AuthorSource, make_author
 from forge.domain.authoring import Author

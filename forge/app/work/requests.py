@@ -3,15 +3,15 @@
 The ledger is the queue: open work is a fold of it, and a worker takes a run by a lock that its death releases.
 """
 
-from forge.app.given_reason import require_reason
-from forge.app.runs.refusals import recording_refusal
-from forge.app.runs.runs import finish_phase, require_state, task_of, what_comes_next
+from forge.app.runs.refused_requests import recording_refusal
+from forge.app.runs.states import finish_phase, require_state, task_of, what_comes_next
+from forge.app.user.given_reason import require_reason
 from forge.app.workspace import Workspace
 from forge.domain.another_run import IN_ANOTHER_RUN
 from forge.errors import ActorForbidden, PhaseOutOfOrder
 from forge.events import Recorded, WorkRequested, WorkWithdrawn
 from forge.events.work import LastPhase
-from forge.ledger.actor_classes import actor_class
+from forge.ledger.actor_rights import actor_class
 from forge.projections.fold import holds
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import WAITING, RunsState, RunState

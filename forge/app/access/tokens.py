@@ -15,10 +15,10 @@ from typing import Literal, get_args
 import orjson
 from pydantic import ValidationError
 
-from forge.app.home import TOKEN_VARIABLE
+from forge.app.access.token_list import is_past, token_file, tokens_folder, tokens_of
 from forge.app.plain_events import OfWorkspace
-from forge.app.token_list import is_past, token_file, tokens_folder, tokens_of
-from forge.app.user_paths import read_regular
+from forge.app.user.home import TOKEN_VARIABLE
+from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace, now
 from forge.authors import KIND_NAMES
 from forge.domain.digest import Digest, Value, canonical, sha256

@@ -5,9 +5,9 @@ from contextlib import suppress
 from difflib import get_close_matches
 from typing import TypeVar
 
+from forge.app.access.tokens import Caller
 from forge.app.desk.runs import run_of_candidate
 from forge.app.desk.view import View
-from forge.app.tokens import Caller
 from forge.errors import ForgeError, NotFound, RunNotFound, SessionNotFound, UnknownName
 
 Answered = TypeVar("Answered")

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from forge.app.user_paths import resolved
+from forge.app.user.user_paths import resolved
 from forge.errors import WorkspaceNotFound
 
 LEDGER_FILE = "kernel_registry.db"

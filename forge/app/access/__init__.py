@@ -1,0 +1,1 @@
+"""Who may ask over HTTP and MCP: tokens, granted, listed and revoked."""

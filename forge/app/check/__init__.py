@@ -1,0 +1,1 @@
+"""Checks one kernel without a workspace."""

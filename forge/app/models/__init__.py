@@ -1,0 +1,1 @@
+"""Whole models, measured with and without adopted kernels."""
