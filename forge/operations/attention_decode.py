@@ -31,6 +31,8 @@ def attention_decode(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch
     return (scores.softmax(-1) @ v.float().permute(0, 2, 1, 3)).to(q.dtype)
 
 
+# Compute y like q [tokens, kv_heads, group, d] in fp64, from k and v [tokens, kv_len, kv_heads, d].
+# The error scale, shaped like y, bounds what errors of the scores and of the weights do to the sum over the values.
 def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64."""
     import torch
@@ -163,7 +165,10 @@ VARIANTS = {
 
 
 def vendor(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
-    """Torch's fused attention: the heads of a group are queries of one kv head."""
+    """Compute y like q [tokens, kv_heads, group, d] with torch's fused attention.
+
+    A group's heads are queries of one kv head.
+    """
     import torch
 
     keys, values = k.transpose(1, 2), v.transpose(1, 2)

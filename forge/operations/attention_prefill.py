@@ -43,6 +43,9 @@ def attention_prefill(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> torc
     return y.permute(2, 0, 1, 3).to(q.dtype).contiguous()
 
 
+# Compute y like q [tokens, kv_heads, group, d] in fp64, from k and v [kv_len, kv_heads, d].
+# Some queries are computed at a time, to save memory. The error scale, shaped like y, bounds what errors of the
+# scores and of the weights do to the sum over the values.
 def oracle(q: torch.Tensor, k: torch.Tensor, v: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64, some queries at a time."""
     import torch

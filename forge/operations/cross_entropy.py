@@ -24,12 +24,15 @@ def cross_entropy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 
 
 def vendor(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The framework's own (torch.nn.functional.cross_entropy)."""
+    """Compute the loss [tokens] with torch.nn.functional.cross_entropy, in fp32."""
     import torch
 
     return torch.nn.functional.cross_entropy(logits.float(), labels, reduction="none")
 
 
+# Compute the loss [tokens] in fp64, from logits [tokens, vocab_size] and labels [tokens].
+# The error scale [tokens] is the sum of the magnitudes that are added: 1, the logarithm, the largest and the label's
+# logit.
 def oracle(logits: torch.Tensor, labels: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64."""
     h = logits.double()

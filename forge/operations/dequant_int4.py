@@ -30,6 +30,9 @@ def dequant_int4(packed: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor) 
     return ((q - z) * s).to(scale.dtype)
 
 
+# Compute y [batch, 2 pairs] = (q - zero) * scale in fp64, from packed [batch, pairs], scale and zero.
+# scale and zero [batch, pairs / 64] belong to 64 pairs each. The error scale, shaped like y, is (q + |zero|) *
+# |scale|.
 def oracle(packed: torch.Tensor, scale: torch.Tensor, zero: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64."""
     q, s, z = _unpacked(packed, scale.double(), zero.double())

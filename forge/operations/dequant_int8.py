@@ -21,6 +21,7 @@ def dequant_int8(x: torch.Tensor, scale: torch.Tensor) -> torch.Tensor:
     return (x.float() * scale.float().unsqueeze(-1)).to(scale.dtype)
 
 
+# Compute y [batch, hidden_size] = x * scale in fp64, from x like y and scale [batch]; the error scale is |y|.
 def oracle(x: torch.Tensor, scale: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64."""
     y = x.double() * scale.double().unsqueeze(-1)

@@ -27,6 +27,8 @@ def fused_add_rmsnorm(
     return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
 
 
+# Compute y and new_residual [batch, hidden_size] in fp64, from x, residual and weight [hidden_size].
+# The error scales are |y| and |new_residual|.
 def oracle(x: torch.Tensor, residual: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
     """The same in fp64."""
     h, w = x.double() + residual.double(), weight.double()

@@ -37,6 +37,9 @@ def gated_rmsnorm_quant(
     return (h / scale.unsqueeze(-1)).round().clamp(-127.0, 127.0).to(torch.int8), scale
 
 
+# Compute y [batch, hidden_size], before it is rounded to int8, and scale [batch] in fp64.
+# x and gate have y's shape; weight is [hidden_size]. The uncertainty of y and the error scale of `scale` [batch] grow
+# with the gate's magnitude.
 def oracle(x: torch.Tensor, gate: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expected, ...]:
     """The same in fp64; y before it is rounded."""
     import torch

@@ -28,6 +28,9 @@ def geglu_tanh(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     return (torch.nn.functional.gelu(gate.float(), approximate="tanh") * up.float()).to(gate.dtype)
 
 
+# Compute y [batch, hidden_size] = GELU(gate) * up in fp64; gate and up are shaped like y.
+# The factor (1 + tanh(z)) / 2 is computed as 1 / (1 + exp(-2z)), which doesn't cancel. The error scale, shaped like
+# y, is |gate * up| (1 + |tanh(z)|) / 2.
 def oracle(gate: torch.Tensor, up: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64, by the logistic function: (1 + tanh(z)) / 2 is 1 / (1 + exp(-2z)), which doesn't cancel."""
     g, u = gate.double(), up.double()

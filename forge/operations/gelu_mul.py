@@ -26,6 +26,9 @@ def gelu_mul(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     return (torch.nn.functional.gelu(gate.float()) * up.float()).to(gate.dtype)
 
 
+# Compute y [batch, hidden_size] = GELU(gate) * up in fp64; gate and up are shaped like y.
+# The factor is computed by the complementary error function, which doesn't cancel. The error scale, shaped like y, is
+# |gate * up| (1 + |erf(gate / sqrt(2))|) / 2.
 def oracle(gate: torch.Tensor, up: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64, by the complementary error function, which doesn't cancel."""
     import torch

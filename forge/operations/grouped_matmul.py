@@ -33,6 +33,8 @@ def grouped_matmul(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> tor
     return y.to(x.dtype)
 
 
+# Compute y [tokens, n] in fp64: each row of x [tokens, k] times its group's matrix of w [groups, k, n].
+# sizes [groups] are the numbers of rows. The error scale [tokens, n] is the sum of the products' magnitudes.
 def oracle(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64; S is the sum of the products' sizes."""
     import torch
@@ -141,7 +143,10 @@ VARIANTS = {
 
 
 def vendor(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> torch.Tensor:
-    """Torch's grouped product where there is one without a look at the sizes; group after group on a CPU."""
+    """Compute y [tokens, n] with torch's grouped product on a GPU, where the sizes allow it; else group after group.
+
+    The grouped product doesn't read the groups' sizes back to the host.
+    """
     import torch
 
     if x.is_cuda and x.dtype == torch.bfloat16 and x.shape[1] % 8 == 0 and w.shape[2] % 8 == 0:

@@ -42,6 +42,8 @@ def kv_cache_append(
         value_cache.index_copy_(0, slot, torch.where(has_slot.any(), value[token], value_cache[slot]))
 
 
+# Return both caches [slots, kv_heads, d] after the write; each bit of an answer must be the same.
+# key and value are [tokens, kv_heads, d]; slot_mapping [tokens] holds -1 for a token that isn't written.
 def oracle(
     key: torch.Tensor,
     value: torch.Tensor,

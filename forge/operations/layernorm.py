@@ -26,6 +26,8 @@ def layernorm(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: fl
     return (centred * scale * weight.float() + bias.float()).to(x.dtype)
 
 
+# Compute y [batch, hidden_size] in fp64, from x like y, and weight and bias [hidden_size].
+# The error scale, shaped like y, is (|x - mean| + mean of |x|) / deviation * |weight| + |bias|.
 def oracle(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
     """The same in fp64."""
     h, w, b = x.double(), weight.double(), bias.double()
@@ -141,7 +143,7 @@ VARIANTS = {"sums in lanes": _affine(_in_lanes), "mean and deviation joined by b
 
 
 def vendor(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor, eps: float) -> torch.Tensor:
-    """Torch's fused operator, which keeps fp32 inside."""
+    """Compute y [batch, hidden_size] with torch.nn.functional.layer_norm, which keeps fp32 inside."""
     import torch
 
     return torch.nn.functional.layer_norm(x, (x.shape[-1],), weight, bias, eps)

@@ -25,6 +25,7 @@ def matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
     return (x.float() @ w.float()).to(x.dtype)
 
 
+# Compute y [m, n] = x w in fp64, from x [m, k] and w [k, n]; the error scale [m, n] is |x| |w|.
 def oracle(x: torch.Tensor, w: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64; S is the sum of the products' sizes."""
     h, weights = x.double(), w.double()
@@ -103,7 +104,7 @@ VARIANTS = {
 
 
 def vendor(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-    """Torch's own product in the operands' type: cuBLAS on an NVIDIA GPU."""
+    """Compute y [m, n] = x w with torch.matmul in the operands' dtype: cuBLAS on an NVIDIA GPU."""
     import torch
 
     return torch.matmul(x, w)

@@ -31,6 +31,8 @@ def matmul_fp8(x: torch.Tensor, w: torch.Tensor, x_scale: torch.Tensor, w_scale:
     return ((x.float() @ w.float().t()) * x_scale.unsqueeze(-1) * w_scale).to(torch.bfloat16)
 
 
+# Compute y [m, n] in fp64: x [m, k] times w [n, k] transposed, times x_scale [m] and w_scale [n].
+# The error scale [m, n] is the sum of the products' magnitudes, times both scales.
 def oracle(x: torch.Tensor, w: torch.Tensor, x_scale: torch.Tensor, w_scale: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64; S is the sum of the products' sizes, times both scales."""
     h, weights, factor = x.double(), w.double().t(), x_scale.double().unsqueeze(-1) * w_scale.double()
@@ -103,7 +105,10 @@ VARIANTS = {
 
 
 def vendor(x: torch.Tensor, w: torch.Tensor, x_scale: torch.Tensor, w_scale: torch.Tensor) -> torch.Tensor:
-    """Torch's own product with row-wise scales, where its sizes allow it: cuBLAS or CUTLASS on an NVIDIA GPU."""
+    """Compute y [m, n] with torch's product with row-wise scales (cuBLAS or CUTLASS), where its sizes allow it.
+
+    Elsewhere, as on a CPU, compute it in fp32.
+    """
     import torch
 
     if not x.is_cuda or not x.shape[0] or x.shape[1] % 16 or w.shape[0] % 16:

@@ -35,6 +35,9 @@ def merge_attention(
     return y.to(a.dtype), lse
 
 
+# Compute y [tokens, heads, head_dim] and lse [tokens, heads] in fp64, from two parts of such shapes.
+# y's error scale bounds what errors of the weights do to the sum of both parts. lse's error scale is 1 + the larger
+# |lse| of the parts.
 def oracle(
     a: torch.Tensor, a_lse: torch.Tensor, b: torch.Tensor, b_lse: torch.Tensor
 ) -> tuple[Expectation, Expectation]:

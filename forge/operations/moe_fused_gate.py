@@ -42,6 +42,8 @@ def moe_fused_gate(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> tu
     return chosen / (chosen.sum(-1, keepdim=True) + 1e-20) * scale, indices.to(torch.int32)
 
 
+# Compute weights [tokens, 8] in fp64 and the ranked experts, from logits [tokens, experts] and bias [experts].
+# The error scale of the weights [tokens, 8] allows either weight where the bound can't tell two ranks apart.
 def oracle(logits: torch.Tensor, bias: torch.Tensor, scale: float) -> tuple[Expected, ...]:
     """The same in fp64; where two ranks can't be told apart, either's weight will do."""
     h = logits.double()

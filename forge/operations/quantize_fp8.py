@@ -33,6 +33,8 @@ def quantize_fp8(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return y.to(torch.float8_e4m3fn), scale
 
 
+# Compute y [batch, hidden_size], before it is rounded to fp8, and scale [batch] in fp64, from x like y.
+# The uncertainty of y is that of its roundings in fp32; the error scale of `scale` is `scale`.
 def oracle(x: torch.Tensor) -> tuple[Expected, ...]:
     """The same in fp64; y before it is rounded."""
     h = x.double()

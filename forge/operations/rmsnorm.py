@@ -25,6 +25,7 @@ def rmsnorm(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
     return (h * scale * weight.float()).to(x.dtype)
 
 
+# Compute y [batch, hidden_size] in fp64, from x like y and weight [hidden_size]; the error scale is |y|.
 def oracle(x: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
     """The same in fp64."""
     h, w = x.double(), weight.double()
@@ -97,7 +98,7 @@ def _from_the_end(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Te
 
 
 def vendor(x: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """The framework's fused operator (torch.nn.functional.rms_norm)."""
+    """Compute y [batch, hidden_size] with torch.nn.functional.rms_norm."""
     import torch
 
     return torch.nn.functional.rms_norm(x, (x.shape[-1],), weight, eps)

@@ -27,6 +27,8 @@ def rmsnorm_strided(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torc
     return (h * scale * weight.float()).to(qkv.dtype)
 
 
+# Compute y [batch, hidden_size] in fp64, from qkv [batch, 3 hidden_size] and weight [hidden_size].
+# The first third of each row of qkv is normalised. The error scale is |y|.
 def oracle(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> tuple[Expectation, ...]:
     """The same in fp64."""
     h, w = qkv[:, : weight.shape[0]].double(), weight.double()
@@ -77,7 +79,7 @@ VARIANTS = {name: _of_queries(variant) for name, variant in rmsnorm.VARIANTS.ite
 
 
 def vendor(qkv: torch.Tensor, weight: torch.Tensor, eps: float) -> torch.Tensor:
-    """The framework's fused operator on the strided rows (torch.nn.functional.rms_norm)."""
+    """Compute y [batch, hidden_size] with torch.nn.functional.rms_norm, on the strided rows of qkv."""
     import torch
 
     return torch.nn.functional.rms_norm(qkv[:, : weight.shape[0]], (weight.shape[0],), weight, eps)

@@ -26,6 +26,8 @@ def rope(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> torch.Tensor:
     return torch.cat((first * c - second * s, second * c + first * s), -1).to(x.dtype)
 
 
+# Compute y like x [tokens, heads, 2 half_dim] in fp64: pairs turned by cos and sin [tokens, half_dim].
+# The error scale, shaped like y, is the sum of the magnitudes of the two products.
 def oracle(x: torch.Tensor, cos: torch.Tensor, sin: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64."""
     import torch

@@ -51,6 +51,9 @@ def sampling(
     return torch.minimum(token, last).to(torch.int32)
 
 
+# Compute the weight in fp64 of each token [batch, vocab_size], from logits like it and four operands [batch].
+# Near an edge of top_k or top_p the bound can't tell whether a token is kept. Such tokens are allowed too, and their
+# weight is part of the uncertainty [batch] of the sums that u is compared with.
 def oracle(
     logits: torch.Tensor, temperature: torch.Tensor, top_k: torch.Tensor, top_p: torch.Tensor, u: torch.Tensor
 ) -> tuple[Expected, ...]:
@@ -156,11 +159,7 @@ def _draws(
     """Return sampling over probabilities in fp32 with one step replaced."""
 
     def function(
-        logits: torch.Tensor,
-        temperature: torch.Tensor,
-        top_k: torch.Tensor,
-        top_p: torch.Tensor,
-        u: torch.Tensor,
+        logits: torch.Tensor, temperature: torch.Tensor, top_k: torch.Tensor, top_p: torch.Tensor, u: torch.Tensor
     ) -> torch.Tensor:
         h = logits.float()
         p = ((h - h.amax(-1, keepdim=True)) / heat(temperature).unsqueeze(-1)).softmax(-1)

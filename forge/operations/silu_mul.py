@@ -25,6 +25,8 @@ def silu_mul(gate: torch.Tensor, up: torch.Tensor) -> torch.Tensor:
     return (torch.nn.functional.silu(gate.float()) * up.float()).to(gate.dtype)
 
 
+# Compute y [batch, hidden_size] = silu(gate) * up in fp64; gate and up are shaped like y.
+# The error scale, shaped like y, is |y| times 1 + a quarter of a negative gate's magnitude, and room for underflow.
 def oracle(gate: torch.Tensor, up: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64."""
     import torch

@@ -32,6 +32,8 @@ def topk_softmax(logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return weights, indices.to(torch.int32)
 
 
+# Compute weights [tokens, 8] in fp64 and the ranked experts, from logits [tokens, experts].
+# The error scale is the weight times 1 + d / 4, where d is how far its logit lies below the row's largest.
 def oracle(logits: torch.Tensor) -> tuple[Expected, ...]:
     """The same in fp64."""
     import torch
