@@ -37,7 +37,11 @@ def open_workspace(home: Path | None) -> "Workspace":
 
 
 def ask_events(home: Path | None, ask: "Callable[[HasEvents], Found]") -> Found:
-    """Ask for what needs tables and some events as documents: without models where the tables stand at the head."""
+    """Return what `ask` finds in the tables and the ledger's events.
+
+    If the tables stand at the ledger's head, events are read as plain JSON, and no pydantic model is loaded.
+    Otherwise the workspace is opened whole.
+    """
     found = ask_at_head(home, ask)
     if found is not None:
         return found
@@ -48,7 +52,11 @@ def ask_events(home: Path | None, ask: "Callable[[HasEvents], Found]") -> Found:
 
 
 def ask_run(home: Path | None, name: str, ask: "Callable[[HasEvents, RunDocuments], Found]") -> Found:
-    """Ask about a run, once its last phase is finished: without models where that is done."""
+    """Return what `ask` finds about the run called `name`, after its last phase has been finished.
+
+    If nothing is left to finish and the tables stand at the ledger's head, no pydantic model is loaded. Otherwise the
+    workspace is opened whole, and what a killed process left of the phase is finished first.
+    """
     found = ask_at_head(home, lambda opened: ask(opened, opened.run_documents(name)))
     if found is not None:
         return found

@@ -61,7 +61,8 @@ class ShownDiagnosis(Value):
     """What limits a right kernel, the numbers that show it, and the one thing to try next."""
 
     bottleneck: Bottleneck | None
-    """None: the numbers don't tell."""
+    """Resource that limits the kernel, such as memory bandwidth. None: the profiler's numbers don't show which
+    one."""
     metrics: Annotated[tuple[Metric, ...], Field(max_length=16)]
     recommendation: Text
 

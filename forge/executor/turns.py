@@ -41,7 +41,10 @@ def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterato
 
 
 def _open(lock: Path) -> int:
-    """Open for reading first: in a shared folder, O_CREAT fails on a file that another user made."""
+    """Open the lock's file, and make it if there is none; raise EnvironmentUnfit if neither can be done.
+
+    It is first opened without O_CREAT, since in a shared folder O_CREAT fails on a file that another user made.
+    """
     lock.parent.mkdir(parents=True, exist_ok=True)
     flags = os.O_CLOEXEC | os.O_NOFOLLOW
     try:

@@ -104,7 +104,7 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
     drawn = _step("inputs", "get_inputs()", draw)
     given = [(name, _cast(one, dtype), by_name) for name, one, by_name in drawn]
     returned = _step("forward", "the call", lambda: _called(built or called, given, dtype))
-    found = _step("forward", "the call", lambda: results.placed(returned))
+    found = _step("forward", "the call", lambda: results.flatten_with_places(returned))
     arguments_said = _step(
         "literal", "an argument", lambda: [said for one in drawn for said in written.argument(*one)]
     )
@@ -116,7 +116,7 @@ def _described(body: dict[str, object], watch: Watch) -> dict[str, object]:
         "arguments": arguments_said,
         "states": _step("init", "the state dict", lambda: _states(built)),
         "results": _step("no_tensor", "a result", lambda: _results(found, given, built)),
-        "returned": results.form(returned),
+        "returned": results.nesting(returned),
         "generator": "get_inputs" in vars(loaded),
     }
 

@@ -52,7 +52,7 @@ class Contract:
     keys: tuple[str, ...]
     """Places of the results in the returned dictionary; none if no dictionary is returned."""
     returned: str
-    """Form of what is returned, as `results.form` writes it; empty: the contract is older than that."""
+    """Form of what is returned, as `results.nesting` writes it; empty: the contract is older than that."""
     borrowed: frozenset[int]
     """Places of the results that are an operand's or the module's memory in the reference, and need a copy."""
     states: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
@@ -191,7 +191,7 @@ class Bound:
 
     def _results(self, returned: object) -> tuple[torch.Tensor, ...]:
         contract = self._contract
-        return results.read(returned, contract.keys, contract.returned, contract.borrowed)
+        return results.read_results(returned, contract.keys, contract.returned, contract.borrowed)
 
 
 def leaves(value: object, kind: object) -> Iterator[Any]:

@@ -184,7 +184,7 @@ def _ran(body: dict[str, object], raw: list[bytes]) -> dict[str, object]:
 
 def _outputs(returned: object, raw: list[bytes]) -> list[dict[str, object]]:
     found = []
-    for one in results.flat(returned):
+    for one in results.flatten(returned):
         if not isinstance(one, torch.Tensor):
             raise GraphError("a result is no tensor")
         content = one.detach().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes()

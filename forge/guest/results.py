@@ -1,4 +1,7 @@
-"""Runs beside hostile code. Reads what a call returned: its tensors, and the form in which they stand."""
+"""Runs beside hostile code.
+
+Reads what a call returned: its tensors, and how tuples, lists and dictionaries nest them.
+"""
 
 from collections.abc import Iterable, Mapping
 
@@ -14,51 +17,61 @@ class OtherKeysError(Exception):
 
 
 class OtherFormError(Exception):
-    """The results stand otherwise than the reference's: in a tuple of one tensor, for example."""
+    """The results are nested differently from the reference's: in a tuple of one tensor, for example."""
 
 
-def read(returned: object, keys: tuple[str, ...], wanted: str, copied: frozenset[int]) -> tuple[torch.Tensor, ...]:
-    """Return all results in order, some as copies; raise unless they stand under these keys and in this form."""
-    found = placed(returned)
+def read_results(
+    returned: object, keys: tuple[str, ...], wanted: str, copied: frozenset[int]
+) -> tuple[torch.Tensor, ...]:
+    """Return all tensors of `returned` in order; those at the places `copied` are copies.
+
+    Raises OtherKeysError if a dictionary has other keys than `keys`, and OtherFormError if the tensors are nested
+    differently from `wanted`. An empty `wanted` allows each nesting.
+    """
+    found = flatten_with_places(returned)
     has = tuple(key for key, _ in found if key)
     if has != keys:
         raise OtherKeysError(f"the results have the keys {list(has)}, expected {list(keys)}")
-    if wanted and form(returned) != wanted:
-        raise OtherFormError(f"the call returns {form(returned)}, expected {wanted}")
+    if wanted and nesting(returned) != wanted:
+        raise OtherFormError(f"the call returns {nesting(returned)}, expected {wanted}")
     if copied:
         return tuple(one.clone() if place in copied else one for place, (_, one) in enumerate(found))
     return tuple(one for _, one in found)
 
 
-def flat(returned: object) -> tuple[torch.Tensor, ...]:
-    """Return all results in order as one tuple; nested tuples, lists and dictionaries are opened."""
-    return tuple(one for _, one in placed(returned))
+def flatten(returned: object) -> tuple[torch.Tensor, ...]:
+    """Return all tensors of nested tuples, lists and dictionaries, in order, as one tuple."""
+    return tuple(one for _, one in flatten_with_places(returned))
 
 
-def placed(returned: object, at: tuple[str, ...] = (), named: bool = False) -> tuple[tuple[str, torch.Tensor], ...]:
-    """Return all results in order, each with its place if a dictionary is on the way to it.
+def flatten_with_places(
+    returned: object, at: tuple[str, ...] = (), named: bool = False
+) -> tuple[tuple[str, torch.Tensor], ...]:
+    """Return (place, tensor) for all tensors of nested tuples, lists and dictionaries, in order.
 
+    The place is the path of keys and indices, such as `past.0.key`. It is empty if no dictionary is on that path.
     Dictionaries are read in the order of their keys, so that it doesn't matter in which order they were filled.
     """
     if isinstance(returned, Mapping) and len(at) < MOST_DEPTH:
         keys = sorted(map(_name, returned))
-        return tuple(found for key in keys for found in placed(returned[key], (*at, key), True))
+        return tuple(found for key in keys for found in flatten_with_places(returned[key], (*at, key), True))
     if isinstance(returned, tuple | list) and len(at) < MOST_DEPTH:
         numbered = enumerate(returned)
-        return tuple(found for place, one in numbered for found in placed(one, (*at, str(place)), named))
+        return tuple(found for place, one in numbered for found in flatten_with_places(one, (*at, str(place)), named))
     return ((".".join(at) if named else "", returned),)  # the harness refuses what isn't a tensor
 
 
-def form(returned: object, depth: int = 0) -> str:
-    """Return how the results stand, as a literal with `...` for each; lists are written as tuples.
+def nesting(returned: object, depth: int = 0) -> str:
+    """Return how the tensors are nested, as a literal with `...` for each tensor, such as `(..., {'key': ...})`.
 
-    A caller unpacks or indexes both alike, but not a tensor in place of a tuple with one.
+    Lists are written as tuples, since a caller unpacks or indexes both alike. A tensor and a tuple of one tensor
+    differ.
     """
     if isinstance(returned, Mapping) and depth < MOST_DEPTH:
         keys = sorted(map(_name, returned))
-        return "{" + ", ".join(f"{key!r}: {form(returned[key], depth + 1)}" for key in keys) + "}"
+        return "{" + ", ".join(f"{key!r}: {nesting(returned[key], depth + 1)}" for key in keys) + "}"
     if isinstance(returned, tuple | list) and depth < MOST_DEPTH:
-        return "(" + "".join(f"{form(one, depth + 1)}, " for one in returned) + ")"
+        return "(" + "".join(f"{nesting(one, depth + 1)}, " for one in returned) + ")"
     return "..."
 
 

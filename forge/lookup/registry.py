@@ -125,7 +125,7 @@ class Registry:
 
     @property
     def gpus(self) -> "dict[str, str]":
-        """The GPUs that something ran on, each with its architecture."""
+        """Name of each GPU in the recorded environments -> its architecture, such as `sm_90`."""
         return dict(self._shown.generation.gpus)
 
     @property

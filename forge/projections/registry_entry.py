@@ -6,7 +6,7 @@ doesn't record under such a name (`max_abs_error`, `warmup_iters`) is null, neve
 
 from forge.events.benchmark import BenchmarkRecorded
 from forge.projections.kernel import PromotedKernel
-from forge.projections.snapshot import declared, why_unproven
+from forge.projections.snapshot import domain_field, why_unproven
 
 
 def entry(kernel: PromotedKernel) -> dict[str, object]:
@@ -128,7 +128,7 @@ def _figures(kernel: PromotedKernel) -> dict[str, object]:
         "candidate_median_ns": event.candidate_median_ns,
         "baseline_median_ns": event.baseline_median_ns,
         "coverage": event.coverage.model_dump(mode="json"),
-        **declared(event.domain),
+        **domain_field(event.domain),
         "environment": {
             "env_sha256": event.env_sha256,
             "perf_key": event.perf_key,

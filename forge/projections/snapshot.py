@@ -120,7 +120,7 @@ def shown(kernel: PromotedKernel) -> dict[str, object]:
         "promoted_seq": kernel.promoted.seq,
         **_replicated(kernel),
         **_unproven(kernel),
-        **declared(event.domain),
+        **domain_field(event.domain),
     }
 
 
@@ -140,8 +140,8 @@ def why_unproven(one: ShapeTimed) -> str:
     return f"{one.reason.code}: {one.reason.message}" if one.reason else "the promotion doesn't name it"
 
 
-def declared(domain: KernelDomain | None) -> dict[str, object]:
-    """Return a kernel's domain as a field; no field if it declares none, as in documents from before domains."""
+def domain_field(domain: KernelDomain | None) -> dict[str, object]:
+    """Return {"domain": ...} of a kernel that declares its domain, else nothing, as in documents before domains."""
     return {} if domain is None else {"domain": domain.model_dump(mode="json")}
 
 

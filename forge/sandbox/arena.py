@@ -171,7 +171,10 @@ class Closed:
 
 
 def closed_after(sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...]:
-    """Return the page behind each input, and the whole arena behind the last operand."""
+    """Return the page behind each input, and the whole arena behind the last operand, as offsets in bytes.
+
+    A kernel that reads past the end of an input then faults, instead of reading what happens to lie there.
+    """
     pages = [_aligned(slot.offset + slot.size_bytes) for one in sets for slot in one.inputs]
     end = max(_aligned(s.offset + s.size_bytes) for one in sets for s in (*one.inputs, *one.outputs)) + RED_ZONE_BYTES
     rest = (Closed(end, arena_bytes, "none"),) if end < arena_bytes else ()
@@ -179,13 +182,16 @@ def closed_after(sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...
 
 
 def closed_before(sets: Sequence[SlotSet]) -> tuple[Closed, ...]:
-    """Return the page in front of each input."""
+    """Return the page of `PAGE_BYTES` in front of each input, as offsets in bytes, closed to reads and writes.
+
+    A kernel that reads before the begin of an input then faults, instead of reading what happens to lie there.
+    """
     pages = [slot.offset // PAGE_BYTES * PAGE_BYTES for one in sets for slot in one.inputs]
     return tuple(Closed(page - PAGE_BYTES, page, "none") for page in pages)
 
 
 def closed_to_writing(sets: Sequence[SlotSet]) -> tuple[Closed, ...]:
-    """Return the pages that inputs lie on."""
+    """Return the pages that inputs lie on, as offsets in bytes. A kernel that writes to an input then faults."""
     spans = [(s.offset // PAGE_BYTES * PAGE_BYTES, _aligned(s.offset + s.size_bytes)) for o in sets for s in o.inputs]
     return tuple(Closed(start, end, "read") for start, end in spans if start < end)
 

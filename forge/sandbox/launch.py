@@ -50,14 +50,14 @@ FLOOD_BYTES = 16 * MIB
 profiler. A larger value costs the host more reading."""
 _ENTER = str(Path(__file__).resolve().parent / "guest_entry" / "__main__.py")
 _START_S = 30.0
-"""Seconds that a guest may take to start. Chosen; a start takes milliseconds, and seconds on a machine with many
-times its load."""
+"""Seconds that a guest may take to start. Chosen; a start takes milliseconds, and seconds on an overloaded
+machine."""
 _GRACE_S = 10.0
 """Seconds that a killed tree may take to end. Chosen; the kernel frees gigabytes of a guest's memory in less."""
 
 _READINGS, _READING_PAUSE_S = 100, 0.02
-"""Number of readings of a guest's memory before none is had, and the seconds between two: two seconds in all. A guest
-that ends is gone in less."""
+"""Number of attempts to read a guest's memory before EnvironmentUnfit, and the pause between two in seconds. Chosen;
+a guest that is ending is gone in less than two seconds."""
 
 
 class Guest:

@@ -163,14 +163,14 @@ def test_arguments_are_named_by_the_function_that_takes_them() -> None:
 
 def test_nested_results_are_named_by_keys_and_positions() -> None:
     first, second, third = torch.ones(1), torch.ones(2), torch.ones(3)
-    found = results.placed(({"b": [second, third], "a": first}, third))
+    found = results.flatten_with_places(({"b": [second, third], "a": first}, third))
     assert [key for key, _ in found] == ["0.a", "0.b.0", "0.b.1", ""]
 
 
 @pytest.mark.parametrize("key", [0, "0", "a.b", "", None, ("a",)])
 def test_a_key_that_could_be_taken_for_another_place_is_refused(key: object) -> None:
     with pytest.raises(results.OtherKeysError, match="expected names of letters, digits and underscores"):
-        results.placed({"a": torch.ones(1), key: torch.ones(1)})
+        results.flatten_with_places({"a": torch.ones(1), key: torch.ones(1)})
 
 
 def test_a_contract_reads_as_an_operation_that_this_process_cant_run() -> None:

@@ -247,7 +247,10 @@ def _usual_target(language: Language, here: str | None) -> str:
 
 
 def _parsed(kernel: bytes) -> ast.Module:
-    """Return the kernel's syntax tree; an empty one if it doesn't parse, which its first gate then says."""
+    """Return the kernel's syntax tree, an empty one if it doesn't parse.
+
+    The first gate then reports the syntax error.
+    """
     try:
         return parse_source(kernel)
     except SyntaxError:

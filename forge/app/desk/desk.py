@@ -21,8 +21,11 @@ from forge.app.workspace import Workspace
 from forge.errors import ForgeError, LedgerCorrupt, RequestRefused
 
 Answered = TypeVar("Answered")
-WRITES_PER_S, BURST_OF_WRITES = 2.0, 30.0
-"""Largest number of changes that one actor makes in a second in the long run, and at once."""
+WRITES_PER_S = 2.0
+"""Number of changes a second that one actor may make in the long run. Chosen; a person or an agent needs fewer."""
+BURST_OF_WRITES = 30.0
+"""Number of changes that one actor may make at once, before the long run's limit holds. Chosen; a script that creates
+some tasks isn't refused."""
 
 
 class Desk:

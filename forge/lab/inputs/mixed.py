@@ -23,9 +23,11 @@ POWERS_IN_FP8 = (-5, 6)
 MOST_POWERS: dict[DType, int] = {"fp32": 44, "bf16": 44, "fp16": 8}
 """Sum of the operands' positive powers, at most, by dtype. The square of a product of all operands is then inside the
 range of fp32, in which kernels compute."""
-ZERO_SHARE, RELATED_SHARE = 0.0625, 0.25
-"""Shares of the operands that are zero, and of those that are equal or opposite to an earlier one of their form.
-Chosen; zeros and equal operands say little about sums."""
+ZERO_SHARE = 0.0625
+"""Share of the operands that are zero. Chosen; zeros say little about sums."""
+RELATED_SHARE = 0.25
+"""Share of the operands that are equal or opposite to an earlier one of their form. Chosen; equal operands say little
+about sums."""
 OPPOSITE_SHARE = 0.375
 """Share of the related operands that are opposite. Chosen; equal ones are usual, as where one tensor is given
 twice."""
@@ -35,18 +37,23 @@ their scale and its inverse are then still normal numbers."""
 BESIDE_TINY = 2
 """Largest power of two of the operands beside a tiny one. A right kernel may divide a tiny weight by the size of a
 row first: beside larger rows the quotient isn't a normal number, and loses bits."""
-TINY_SHARE, TINIEST_SHARE, TINIEST = 0.25, 0.75, 8
-"""Share of the draws with a tiny operand, share of those near the smallest power of two, and the number of powers
-that count as near. Chosen; 96 draws then miss one of three operands below 1e-30 with a chance of 0.3 %."""
-POWERS_SHARE, EQUAL_ROWS_SHARE = 0.09375, 0.25
-"""Shares of the draws whose operands are all powers of two, and of those with equal rows. Chosen; 96 draws miss
-either with a chance below 0.1 %."""
+TINY_SHARE = 0.25
+"""Share of the draws that have a tiny operand. Chosen, with the two below: 96 draws miss one of three operands below
+1e-30 with a chance of 0.3 %."""
+TINIEST_SHARE = 0.75
+"""Share of the tiny operands whose power of two is one of the `TINIEST` smallest in its range."""
+TINIEST = 8
+"""Number of powers of two at the lower end of a range from which most tiny operands are drawn."""
+POWERS_SHARE = 0.09375
+"""Share of the draws whose operands are all powers of two. Chosen; 96 draws have none with a chance below 0.1 %."""
+EQUAL_ROWS_SHARE = 0.25
+"""Share of the draws that have equal rows. Chosen; 96 draws have none with a chance below 0.1 %."""
 ALL_ROWS_SHARE = 0.375
 """Share of the draws with equal rows where rows are equal in all operands; in the others each operand is as likely to
 have equal rows as not. Chosen; 96 draws miss equal rows in one of two operands alone with a chance of 2 %."""
 PATTERNED_SHARE = 0.5
-"""Share of the operands whose signs, and of those whose order, are a pattern. Chosen, so that half keep random
-ones."""
+"""Share of the operands whose signs follow a pattern. The order of the numbers follows one in a share of this size
+too. Chosen, so that half keep random signs, and half a random order."""
 
 
 class Mixture:

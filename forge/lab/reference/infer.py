@@ -133,7 +133,10 @@ class _Inference:
 
     @property
     def moved(self) -> bool:
-        """Return whether the reference left the GPU after its first answers, so that others aren't comparable."""
+        """Return whether the reference went from the GPU to the CPU after its first answers.
+
+        The two devices round differently, so later answers can't be compared with the first ones.
+        """
         return self._answers.left != self._left
 
     @property

@@ -20,10 +20,11 @@ STIRRED_DRAWS = 32
 """Number of draws in which equal numbers are moved apart at random. Two that tie keep their order in all of them with
 a chance of 2^-32."""
 STIRRED = 2.0**-28
-"""Largest move relative to an operand's largest number: a sixteenth of a rounding."""
+"""Largest distance that a number is moved, as a share of the operand's largest number: a sixteenth of fp32's
+rounding. Equal numbers then no longer tie, and other numbers keep their order. Chosen."""
 STIRRED_ZEROS = 2.0**-10
-"""Largest move of an operand without a number above zero. Chosen; the product of two such moves still shows beside
-one."""
+"""Largest distance that a number is moved in an operand of zeros alone. Chosen; the product of two such moves is
+2^-20, which still changes a result near 1."""
 Tensors = tuple["torch.Tensor", ...]
 
 

@@ -15,20 +15,27 @@ from forge.lab.sources.comes_from import comes_from
 from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
-"""Reasons about a tensor's form, which the code in Python decides in every language."""
+"""Reason codes about a tensor's form. In every language the code in Python decides the form."""
 STATED = frozenset({"STATIC_POLICY"})
-"""Reason codes whose message or findings name the place themselves."""
+"""Reason codes whose own message or findings name the line, so that no line is looked for here."""
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
+"""Reason codes of a kernel whose answer depends on earlier calls. The line may be a `global`, or change shared
+state."""
 REMEMBERED = frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"})
+"""Reason codes for which a finding of a kept value names the line."""
 KERNEL = "kernel.py"
 KEEPS: frozenset[FindingKind] = frozenset({"state"})
+"""Kinds of findings about a line that keeps a value between calls."""
 CHANGES: frozenset[FindingKind] = frozenset({"patching", "environment", "randomness"})
-"""Kinds of findings of a line that keeps a value between calls, and of one that changes what the process shares."""
+"""Kinds of findings about a line that changes what all code of the process shares."""
 MUTATED = frozenset({"INPUT_MUTATED"})
+"""Reason codes for which a line that writes to an input is looked for."""
 UNCALLED = frozenset({"FALLBACK"})
+"""Reason codes of an entry point that launches no kernel."""
 ENDLESS = frozenset({"TIMEOUT"})
+"""Reason codes for which a loop is looked for."""
 WRONG_VALUES = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE", "WRONG_OUTSIDE_DOMAIN"})
-"""Reason codes for which the answer also names the lines that the wrong value was computed by."""
+"""Reason codes of a wrong value. For these the answer also names the lines that computed the value."""
 OUTSIDE = frozenset({"OUT_OF_BOUNDS", "RUNTIME_ERROR"})
 """Reason codes of an access outside a tensor. A call that ended by a signal may have made one as well."""
 NAMED_CALLS = {
@@ -38,7 +45,7 @@ NAMED_CALLS = {
     ),
     "RESOURCE_ABUSE": (frozenset({"print", "write"}), "prints"),
 }
-"""Reason -> names of calls in Python that often cause it, and what they do."""
+"""Reason code -> names of calls in Python that often cause it, and a verb that says what these calls do."""
 SMALLEST_BLOCK = 8
 """Smallest number that is taken for a block's size. Chosen: smaller ones stand in a source by chance."""
 MOST_ARGUMENTS = 64
