@@ -184,7 +184,7 @@ class ReplayDiverged(ForgeError):
 
 
 class AlreadyDecided(ForgeError):
-    """The same decision is already recorded, and nothing is recorded twice."""
+    """A decision that is already recorded: nothing is recorded twice."""
 
     code = "ALREADY_DECIDED"
 

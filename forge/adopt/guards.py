@@ -74,8 +74,8 @@ class ExaminedCall(NamedTuple):
 def examine(op: OperationForm, arguments: Sequence[object], device_index: int | None) -> ExaminedCall | WhyNot:
     """Return the call's device, dtype, shape, layout, alignment and scalars, which a lookup asks by.
 
-    Return a refusal if no promoted kernel could answer such a call, whatever is published: an operand is a subclass
-    of Tensor, for example, or two operands share memory.
+    Return a refusal if no promoted kernel could answer such a call, whatever is published. For example, an operand is
+    a subclass of Tensor, or two operands share memory.
     """
     import torch
 

@@ -41,7 +41,7 @@ class HasEvents(HasTables, Protocol):
 
 
 class HasTree(HasEvents, Protocol):
-    """The same, with the Merkle tree over all events."""
+    """A ledger's events as plain documents, with the Merkle tree over all of them."""
 
     def tree(self) -> AbstractContextManager[StoredTree]:
         """Open the tree."""
@@ -49,7 +49,7 @@ class HasTree(HasEvents, Protocol):
 
 
 class OfWorkspace:
-    """The same of a workspace that is open whole: its events are read as models, and told as documents."""
+    """The events of a workspace that is open whole: they are read as models, and returned as plain documents."""
 
     def __init__(self, workspace: "Workspace") -> None:
         self._workspace = workspace

@@ -51,8 +51,8 @@ class Policy(Value):
     verify_limit_s: Annotated[float, Field(gt=0, le=3600)] = 120.0
     """Processor time that one thread of a guest may take in verification, in seconds."""
     benchmark_limit_s: Annotated[float, Field(gt=0, le=7200)] = 300.0
-    """Limit in seconds for two times in a benchmark: the processor time of a thread for one reply, and the time of
-    all calls of one candidate."""
+    """Limit in seconds for two times in a benchmark. One is a thread's processor time for one reply, the other the
+    time of all calls of one candidate."""
     candidate_limit_s: Annotated[float, Field(gt=0, le=86_400)] | None = Field(default=None, exclude_if=is_unset)
     """Processor time that all guests of one candidate may take together in one verification or one benchmark, in
     seconds. A new workspace has 1200. None, as in policies that are older than the field: only each guest is

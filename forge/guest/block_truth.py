@@ -63,8 +63,8 @@ def _is_condition(code: types.CodeType, offset: int) -> bool:
 def _combine_blocks_by_element() -> None:
     """Make the interpreter compute `and`, `or` and `not` of blocks element by element, as Triton's compiler does.
 
-    By itself it takes a block for true, so that `a and b` is `b`: a kernel whose mask is wrong on a GPU was accepted,
-    and one whose mask is right was refused. Scalars are left to Python.
+    The interpreter itself takes each block for true, so that `a and b` is `b`. A kernel whose mask is wrong on a GPU
+    would be accepted, and one whose mask is right refused. Scalars are left to Python.
     """
     from triton.runtime import interpreter
 

@@ -42,8 +42,9 @@ def fill_with(byte: int) -> None:
 def keep_freed() -> None:
     """Let C's allocator keep what is freed from now on, so that outputs are put where earlier ones were.
 
-    It otherwise gives the outputs of a chain back, and the next chain takes a page fault for each of their pages: as
-    much time as a short kernel's work. A candidate could change that in its own process, for itself alone.
+    Otherwise the allocator gives the outputs of a chain back to the operating system. The next chain then takes a
+    page fault for each of their pages, which takes as much time as a short kernel's work. A candidate could change
+    that in its own process, for itself alone.
     """
     if _MALLOPT is None:
         return

@@ -70,7 +70,7 @@ class PromotionEvidence:
 
     @property
     def confirmed(self) -> Speedup:
-        """The same speedup by the confirmation, if there is one, without selection bias."""
+        """The speedup by the confirmation, without selection bias; that of `speedup` if nothing was confirmed."""
         first = self.benchmark.event.workloads[0]
         return speedup_of(first.confirmation or first, self.benchmark.event.baseline_used)
 

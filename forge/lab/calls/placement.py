@@ -38,8 +38,8 @@ class Placement:
     one_tensor: tuple[str, str] | None = None
     """Names of two inputs that are one tensor, in order; their contents must be the same. None: all are apart."""
     halves: tuple[str, str] | None = None
-    """Names of two inputs of one form that are halves of one tensor, in order: of its rows in the layout
-    `strided_rows`, otherwise one after the other. None: no two are."""
+    """Names of two inputs of one form that are halves of one tensor, in order. In the layout `strided_rows` each row
+    is cut in halves; otherwise the tensor is. None: no two inputs are halves."""
     far: frozenset[str] = frozenset()
     """Names of inputs that lie more than 2^32 bytes from the others, on a CPU."""
     return_inputs: bool = False

@@ -36,8 +36,8 @@ GPU_COMPILER_ENVIRONMENT = {
 }
 """Environment variables of guests on a GPU that compile with torch.
 
-They switch Inductor's static launcher off. That launcher made each process tune a cached kernel anew in two cases:
-the kernel had one starting configuration, or coordinate descent ended at a starting one. A guest then took seconds
+They switch Inductor's static launcher off. With it each process tuned a cached kernel anew in two cases. Either the
+kernel had one starting configuration, or coordinate descent ended at a starting one. A guest then took seconds
 more, and measured up to 30 % faster or slower than the next one.
 """
 

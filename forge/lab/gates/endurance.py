@@ -5,7 +5,7 @@ answers; those that are equal bit for bit are judged once. A series of 65,537 ca
 sixteen bits, wherever the counter stood before.
 
 Contents are new in the first releases. In later ones, chosen at random, contents come again whose right answer is
-known: then the oracle is asked only if an answer differs from it. A candidate can't tell beforehand which release
+known. The oracle is then asked only if an answer differs from it. A candidate can't tell beforehand which release
 has new contents. All lie at the same addresses, so that an answer kept by address shows.
 """
 

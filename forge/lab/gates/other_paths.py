@@ -26,7 +26,7 @@ LARGE: tuple[tuple[tuple[int, int], tuple[int, int]], ...] = (
     ((513, 1500), (33, 79)),
 )
 """Ranges of the rows and of the width of large operands, which have 2^15 to 2^16 elements. Kernels start threads, or
-take a grid of two axes, from about 2^15 elements on; tiles have up to 128 rows, and launches up to 512 threads."""
+take a grid of two axes, from about 2^15 elements on. Tiles have up to 128 rows, and launches up to 512 threads."""
 LARGE_FREE = ((128, 200), (128, 256), (33, 79))
 """Ranges of the rows, of one other axis and of the width, for shapes where that axis is long too. Such shapes occur
 in products of matrices."""

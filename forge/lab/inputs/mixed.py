@@ -36,7 +36,7 @@ TINY_POWERS: dict[DType, tuple[int, int]] = {"fp32": (-108, -30), "bf16": (-108,
 their scale and its inverse are then still normal numbers."""
 BESIDE_TINY = 2
 """Largest power of two of the operands beside a tiny one. A right kernel may divide a tiny weight by the size of a
-row first: beside larger rows the quotient isn't a normal number, and loses bits."""
+row first. Beside larger rows the quotient isn't a normal number, and loses bits."""
 TINY_SHARE = 0.25
 """Share of the draws that have a tiny operand. Chosen, with the two below: 96 draws miss one of three operands below
 1e-30 with a chance of 0.3 %."""
@@ -49,8 +49,8 @@ POWERS_SHARE = 0.09375
 EQUAL_ROWS_SHARE = 0.25
 """Share of the draws that have equal rows. Chosen; 96 draws have none with a chance below 0.1 %."""
 ALL_ROWS_SHARE = 0.375
-"""Share of the draws with equal rows where rows are equal in all operands; in the others each operand is as likely to
-have equal rows as not. Chosen; 96 draws miss equal rows in one of two operands alone with a chance of 2 %."""
+"""Share of the draws with equal rows where rows are equal in all operands. In the others each operand has equal rows
+with a chance of a half. Chosen; 96 draws miss equal rows in one of two operands alone with a chance of 2 %."""
 PATTERNED_SHARE = 0.5
 """Share of the operands whose signs follow a pattern. The order of the numbers follows one in a share of this size
 too. Chosen, so that half keep random signs, and half a random order."""

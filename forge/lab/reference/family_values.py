@@ -30,7 +30,7 @@ FAR = 2.0**11
 only minus infinity is right; four times this number is finite in fp16."""
 FAR_STEPS = 2
 """Number of steps of the kind `far` in its least distance. A softmax of numbers a thousand apart is one or zero, or
-evenly shared; kernels that multiply before they subtract, as by log2(e), are right there too."""
+evenly shared. Kernels that multiply before they subtract, as by log2(e), are right there too."""
 FAR_ROW, FAR_ROW_STEPS = 16.0, 8
 """Least value of the kind `far_rows` in standard deviations, and number of steps in which it rises from row to row.
 

@@ -1,6 +1,6 @@
 """Finds the indices of an answer that equal numbers share, where the reference has no rule which comes first.
 
-The indices of the four largest numbers in a row of zeros may be any four: torch.topk and torch.sort say so, and each
+The indices of the four largest numbers in a row of zeros may be any four. torch.topk and torch.sort say so, and each
 kernel has its own order. An index that is alone in its row is another matter: torch.argmax promises the first.
 """
 

@@ -1,8 +1,8 @@
 """Notices a candidate that left out what the harness does around a call: no kernel takes less than the harness alone.
 
-The harness shares the candidate's process, so a candidate can replace it by less work: make all calls of a chain in
-compiled code, and add the outputs up while it writes them. For short kernels that would be most of the time. A guest
-of ours says what the harness takes around a function that has nothing to do.
+The harness shares the candidate's process, so a candidate can replace it by less work. It can make all calls of a
+chain in compiled code, and add the outputs up while it writes them. For short kernels that would be most of the time.
+A guest of ours measures what the harness takes around a function that has nothing to do.
 """
 
 import statistics
