@@ -15,7 +15,7 @@ from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.task import BaselineChoice, HeldOut, Objective, Task
 from forge.domain.tensors import DType, Shape, parse_dtype
-from forge.errors import UsageError, WeakTask
+from forge.errors import UsageError
 from forge.events import TaskCreated
 from forge.lab.inputs.random_sizes import near_shape
 from forge.lab.reference.room import SETS_PER_GUEST, expected_room, most_set_bytes
@@ -27,6 +27,7 @@ from forge.pipeline.contender_files import SubmittedContender, parse_contenders
 from forge.pipeline.domain import resolved_for, shape_fault
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.task_shapes import parse_shapes
+from forge.pipeline.weak_task import require_strength, why_weak
 from forge.platforms import PLATFORMS, PROCESSORS, find_target
 
 HELD_OUT_SHAPES = 8
@@ -36,8 +37,6 @@ MOST_DRAWS = 10_000
 less than a second."""
 USUAL_ROOM_BYTES = PROCESSOR.least_arena_bytes // 5
 """Size of a call's operands in bytes for which every guest has room: four sets with red zones fit in its arena."""
-NAMED = 5
-"""Largest number of answers that a refusal names. Chosen; more make it hard to read."""
 NOTES_LIMIT = 16
 """Largest number of constraints of a task. Chosen; each is a line of the brief."""
 NOTE_LIMIT = 200
@@ -130,7 +129,7 @@ def create(
         require_room(operation, one, terms.dtype, policy, terms.target)
     admission = admit(operation, shape, terms.dtype, policy) if admit is not None else None
     if admission is not None:
-        require_strength(admission, hint=f"forge op show {operation.name}")
+        require_strength(admission, hint=f"forge op show {operation.name}", why=why_weak(shape, terms.dtype))
     domain = parse_least_domain(terms.untrusted_domain, operation, shape, *further)
     held_out = draw_held_out(shape, operation.row_axis, operation.reduced_axis, rng, domain, beside=further)
     task = Task.model_validate(
@@ -181,22 +180,6 @@ def _parse_baseline(untrusted: BaselineChoice, policy: Policy) -> BaselineChoice
     return untrusted
 
 
-def require_strength(admission: Admission, *, hint: str, why: str = "its inputs or its bound are too easy") -> None:
-    """Raise WeakTask if known wrong answers would be accepted, or known right ones refused."""
-    if admission.survivors:
-        raise WeakTask(
-            f"a weak task: {len(admission.survivors)} of {admission.mutants} known wrong answers would be accepted "
-            f"({', '.join(admission.survivors[:NAMED])}): expected none; {why}",
-            hint=hint,
-        )
-    if admission.refused:
-        raise WeakTask(
-            f"an unfair task: right answers would be refused ({', '.join(admission.refused[:NAMED])}): expected "
-            "none; its bound is too narrow",
-            hint=hint,
-        )
-
-
 def require_room(operation: Operation, shape: Shape, dtype: DType, policy: Policy, target: Target) -> None:
     """Raise UsageError if there is no room for the operands of a shape.
 
@@ -207,7 +190,9 @@ def require_room(operation: Operation, shape: Shape, dtype: DType, policy: Polic
     if needed <= max(most_set_bytes(policy), device_room_bytes(target)):
         return
     if operation.operand_bytes(shape, dtype) > USUAL_ROOM_BYTES:
-        raise UsageError(f"shape {shape} needs {needed} bytes of operands in fp64: {_expected(policy, target)}")
+        raise UsageError(
+            f"shape {shape} needs {needed} bytes of operands in fp64: {_expected(policy, target)}; or a smaller shape"
+        )
 
 
 def device_room_bytes(target: Target) -> int:
@@ -220,7 +205,8 @@ def _expected(policy: Policy, target: Target) -> str:
     room = device_room_bytes(target)
     if room <= most_set_bytes(policy):
         return expected_room(policy)
-    return f"expected at most {room}, an eighth of the memory of {PROCESSORS[target.gpu].name}"
+    name = PROCESSORS[target.gpu].name
+    return f"expected at most {room} bytes, an eighth of the memory of {name}; choose a GPU with more memory"
 
 
 def _parse_constraints(untrusted_notes: Mapping[str, str]) -> dict[str, str]:

@@ -55,7 +55,7 @@ def test_a_profile_needs_a_known_tool_and_a_verified_candidate(own: Path) -> Non
         run = workspace.find_run("last")
         with pytest.raises(UnknownName, match="unknown profiler 'gdb'"):
             profile_candidate(workspace, run, untrusted_tool="gdb", progress=quiet)
-        with pytest.raises(PhaseOutOfOrder, match="profile needs a candidate that was verified") as early:
+        with pytest.raises(PhaseOutOfOrder, match="expected a run whose candidate is verified") as early:
             profile_candidate(workspace, run, untrusted_tool="ncu", progress=quiet)
         assert early.value.hint == f"forge submit {run.run_id} DIR"
 

@@ -35,5 +35,8 @@ def test_last_is_the_newest_task(home: Path) -> None:
 
 
 def test_without_a_task_last_means_none(empty: Path) -> None:
-    with Workspace.open(empty) as workspace, pytest.raises(UsageError, match="0 tasks by the name 'last'"):
+    with (
+        Workspace.open(empty) as workspace,
+        pytest.raises(UsageError, match="unknown task 'last': there is no task yet"),
+    ):
         find_task(workspace, "last")

@@ -69,7 +69,7 @@ def test_a_worker_answers_a_request_once(home: Path) -> None:
 def test_a_request_for_what_cannot_be_run_is_refused(home: Path) -> None:
     early = ask("work", "request", "last", "--home", home)
     assert early.status == 2
-    assert "is prompt_ready, work needs one that is candidate_ready" in early.error
+    assert "is prompt_ready: work expects a run that is candidate_ready" in early.error
     verified_run(home)
     past = ask("work", "request", "last", "--until", "verify", "--home", home)
     assert past.status == 2

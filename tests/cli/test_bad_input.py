@@ -176,7 +176,7 @@ def _only(allowed: set[str], home: Path, state: str, following: str) -> None:
             if "recorded already" in answer.err:  # the same command again: nothing is written, as held below
                 continue
             assert answer.status == 2, name
-            assert f"is {state}, {name} needs one that is" in answer.error
+            assert f"is {state}: {name} expects a run that is" in answer.error
             assert answer.last.startswith(f"try: forge {following}")
     assert history(home) == events
 

@@ -53,7 +53,7 @@ def test_the_largest_workload_that_is_taken_has_held_out_shapes_of_a_judgeable_s
     widest = POLICY.memory_limit_bytes // 8 // 8 // 3
     for shape in held_out(7, shape=f"batch=1,hidden_size={widest}").shapes:
         assert shape["batch"] * shape["hidden_size"] <= MOST_ELEMENTS
-    with pytest.raises(UsageError, match=r"expected at most 1073741824, .* raise memory_limit_bytes"):
+    with pytest.raises(UsageError, match=r"expected at most 1073741824 bytes, .* raise memory_limit_bytes"):
         made(shape=f"batch=1,hidden_size={widest + 1}")
 
 
@@ -82,12 +82,15 @@ def test_a_gpu_has_room_for_what_its_memory_holds(name: str) -> None:
     wanted = {**LLAMA_8B[name], "language": "triton", "dtype": "bf16"}
     assert made(gpu="h200", **wanted).target.gpu == "h200"
     larger = {**wanted, "shape": wanted["shape"].replace("k=14336", "k=1433600").replace("tokens=64", "tokens=640")}
-    with pytest.raises(UsageError, match="expected at most 17625000000, an eighth of the memory of NVIDIA H200"):
+    with pytest.raises(
+        UsageError,
+        match=r"expected at most 17625000000 bytes, an eighth of the memory of NVIDIA H200; .*a smaller shape",
+    ):
         made(gpu="h200", **larger)
 
 
 def test_a_processors_room_is_the_policys() -> None:
-    with pytest.raises(UsageError, match=r"expected at most 1073741824, .* raise memory_limit_bytes"):
+    with pytest.raises(UsageError, match=r"expected at most 1073741824 bytes, .* raise memory_limit_bytes"):
         made(language="cpp", gpu="cpu", dtype="bf16", **LLAMA_8B["decode"])
 
 

@@ -29,7 +29,14 @@ OF_ROWS = LOSS.format(formula="1 - F.cosine_similarity(a, b, dim=1)", sizes="16,
     ("source", "dtype", "why", "step", "instead", "then"),
     [
         (SQUARES, "bf16", "in bf16 its own errors count as 0.00098", "--dtype fp32", SQUARES, "fp32"),
-        (COSINES, "fp32", "its inputs or its bound are too easy", "the value of each row", OF_ROWS, "fp32"),
+        (
+            COSINES,
+            "fp32",
+            "one number for all rows hides an error in one of them",
+            "the value of each row",
+            OF_ROWS,
+            "fp32",
+        ),
     ],
 )
 def test_a_weak_file_is_refused_with_a_step_that_makes_it_a_task(

@@ -128,7 +128,7 @@ def test_what_a_profiler_saw_is_read_with_its_run(server: Served) -> None:
     [
         ("/nothing", 404, "Not Found"),
         ("/runs/nothing", 404, "no run starts with"),
-        ("/tasks/nothing", 404, "0 tasks by the name"),
+        ("/tasks/nothing", 404, "unknown task"),
         ("/kernels/nothing", 404, "unknown kernel"),
         ("/kernels/nothing/files/kernel.py", 404, "unknown kernel"),
         ("/candidates/last", 404, "no candidate"),

@@ -177,7 +177,7 @@ def _require_whole(problems: Sequence[AuditProblem], folder: Path) -> None:
         raise LedgerCorrupt(
             f"{str(folder)!r} isn't whole: event {first.seq}, {first.what}: expected {first.expected}, found "
             f"{first.found}; nothing was restored: take another backup",
-            hint="forge ledger verify --help",
+            hint="forge ledger backup --help",
         )
 
 

@@ -147,7 +147,8 @@ def _playbook(evidence: list[Experiment]) -> str:
     languages = sorted({one.task.language for one in evidence})
     if len(languages) != 1:
         raise UsageError(
-            f"evidence in {', '.join(languages) or 'no language'}: expected --playbook, or one language",
+            f"the evidence is in {' and '.join(languages) or 'no language'}: expected runs of one language, or the "
+            "playbook that the lesson is for as --playbook",
             hint="forge skill list",
         )
     return f"playbook.{languages[0]}"

@@ -33,9 +33,9 @@ def chosen_device(named: str | None = None) -> Device | None:
     """Return the GPU that is meant, by name or else by the environment; None without one. Raise UnknownName."""
     if named is not None and os.environ.get(PLACE_VARIABLE):
         raise UsageError(
-            f"--device {named!r} is given, and {PLACE_VARIABLE} sends jobs to {os.environ[PLACE_VARIABLE]!r}: "
-            "expected one of the two",
-            hint="CUDA_VISIBLE_DEVICES on that machine, or a place that forge doctor --ray lists",
+            f"--device {named!r} names a GPU of this machine, but {PLACE_VARIABLE} sends jobs to "
+            f"{os.environ[PLACE_VARIABLE]!r}: expected one of the two; leave --device out, or unset {PLACE_VARIABLE}",
+            hint=f"unset {PLACE_VARIABLE}",
         )
     device = choose(devices(), named if named is not None else os.environ.get(VARIABLE))
     if named is not None and device is None:

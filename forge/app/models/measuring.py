@@ -207,7 +207,7 @@ def _evidence(facts: GuestFacts, registry: Registry) -> dict[str, Evidence]:
             raise UsageError(
                 f"the model's process says that {line['kernel_id']!r:.100} ran: expected the kernel that the "
                 f"registry answers for {slot!r:.300}; measure again",
-                hint="forge lookup --help",
+                hint="forge model measure --help",
             )
         found[answer.kernel.kernel_id] = answer.evidence
     return found

@@ -28,7 +28,7 @@ def profile_candidate(
         raise UnknownName("profiler", untrusted_tool, list(TOOLS))
     if run.verified is None:
         raise PhaseOutOfOrder(
-            f"run {run.run_id!r} is {run.state}, profile needs a candidate that was verified",
+            f"run {run.run_id!r} is {run.state}: expected a run whose candidate is verified",
             hint=what_comes_next(run),
         )
     require_lab()

@@ -25,7 +25,8 @@ def estimate_of(workspace: Workspace, run: RunState, *, progress: Progress) -> D
     """
     if run.verified is None:
         raise PhaseOutOfOrder(
-            f"run {run.run_id!r} is {run.state}, an estimate needs a verified candidate", hint=what_comes_next(run)
+            f"run {run.run_id!r} is {run.state}: expected a run whose candidate is verified",
+            hint=what_comes_next(run),
         )
     workspace.ledger.require_writable()
     require_lab()

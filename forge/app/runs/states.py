@@ -23,7 +23,7 @@ def require_state(run: RunState, state: str, *, phase: str) -> None:
     if run.state == state:
         return
     raise PhaseOutOfOrder(
-        f"run {run.run_id!r} is {run.state}, {phase} needs one that is {state}", hint=what_comes_next(run)
+        f"run {run.run_id!r} is {run.state}: {phase} expects a run that is {state}", hint=what_comes_next(run)
     )
 
 
@@ -35,7 +35,10 @@ def what_comes_next(run: RunState) -> str:
 def task_of(run: RunState) -> Task:
     """Return the task of a run."""
     if run.task is None:
-        raise PhaseOutOfOrder(f"run {run.run_id!r} names a task that isn't recorded")
+        raise PhaseOutOfOrder(
+            f"run {run.run_id!r} names task {run.task_id!r}, which isn't recorded: expected a task of this ledger",
+            hint="forge ledger verify --full",
+        )
     return run.task.event.task
 
 
@@ -77,7 +80,9 @@ def abort(workspace: Workspace, run: RunState, reason: str) -> None:
     if isinstance(ended, RunAborted) and ended.reason == reason:
         return
     if run.sealed or run.state == "aborted":
-        raise PhaseOutOfOrder(f"run {run.run_id!r} is closed already ({run.state})", hint="forge run list")
+        raise PhaseOutOfOrder(
+            f"run {run.run_id!r} has ended ({run.state}): expected a run that is still open", hint="forge run list"
+        )
     require_reason(reason)
     event = RunAborted(run_id=run.run_id, reason=reason)
     workspace.append((event,), run_id=run.run_id, key=f"abort:{run.run_id}")

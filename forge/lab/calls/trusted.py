@@ -74,8 +74,9 @@ def require_device(job: Job) -> None:
         stage.remove()
     if isinstance(answer, Failed):
         raise EnvironmentUnfit(
-            f"the reference fails on this GPU: {answer.reason.message}; {answer.log[-400:]}",
-            hint="forge doctor; the driver may be too old for this torch, or the device's memory taken",
+            f"the reference fails on this GPU: {answer.reason.message}; {answer.log[-400:]}; expected a call that "
+            "returns: the driver may be too old for this torch, or other processes may hold the device's memory",
+            hint="forge doctor",
         )
 
 

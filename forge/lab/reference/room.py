@@ -19,5 +19,5 @@ def with_room(policy: Policy, bytes_of_a_guest: int) -> Policy:
 
 def expected_room(policy: Policy) -> str:
     """Return the end of a refusal: how much memory there is, and how to have more."""
-    most = f"expected at most {most_set_bytes(policy)}, an eighth of what a guest may have"
+    most = f"expected at most {most_set_bytes(policy)} bytes, an eighth of what a guest may have"
     return f"{most}; on a machine with more memory, raise memory_limit_bytes in policy.toml"
