@@ -372,10 +372,14 @@ def _gates() -> Iterator[str]:
     yield "Each answer is recorded with what was observed and what is allowed."
     yield ""
     yield from _table(("gate", "asks"), _asked())
-    for gate in GATES:
-        module = inspect.getmodule(gate.examine)
+    gates = {gate.name: gate for gate in GATES}
+    for name in ORDER:
+        if name not in gates:
+            yield from (f"## {name}", "", *_OTHER_QUESTIONS[name], "")
+            continue
+        module = inspect.getmodule(gates[name].examine)
         assert module is not None
-        yield from (f"## {gate.name}", "", _prose(module.__doc__), "", _prose(gate.examine.__doc__), "")
+        yield from (f"## {name}", "", _prose(module.__doc__), "", _prose(gates[name].examine.__doc__), "")
     yield from ("# Rules of promotion", "")
     yield "The rules are applied in this order to recorded events and the policy."
     yield "The first rule that isn't met denies the promotion."
@@ -384,15 +388,65 @@ def _gates() -> Iterator[str]:
 
 
 _OTHER_QUESTIONS = {
-    "sources": "Does `kernel.py` parse, define the entry point and use the task's language? It is read, never run.",
-    "build": "Does the builder make a shared object? Asked only for a language with a build.",
-    "load": "Can `kernel.py` be imported and the entry point found? Recorded only if it fails.",
-    "plan": "On a GPU: can a call be written as a launch plan, and does the launcher give right answers with it?",
-    "threads": "On a processor: is a compiled kernel right with more threads than processors?",
-    "sanitizer": "Does the language's sanitizer (AddressSanitizer, compute-sanitizer) find nothing?",
-    "own_tests": "Does the candidate's own `test_correctness.py` pass? It can only cause a refusal.",
+    "sources": (
+        "Does `kernel.py` parse, define the entry point and use the task's language? It is read, never run.",
+        "",
+        "The host reads the file's syntax tree.",
+        "It refuses text that isn't UTF-8, a kernel that is provably never launched, and what the language forbids.",
+        "Places that only deserve a look, such as a global variable, are listed in the record and refuse nothing.",
+        "This step explains and saves time; only the sandbox holds a hostile candidate back.",
+    ),
+    "build": (
+        "Does the builder make a shared object? Asked only for a language with a build.",
+        "",
+        "A separate sandbox runs the compiler on the candidate's sources, with the host's flags after its own.",
+        "The candidate isn't run there, and the network can't be reached.",
+        "A build that fails is `COMPILE_ERROR`, with the compiler's last lines.",
+        "A machine without the compiler gives no verdict.",
+    ),
+    "load": (
+        "Can `kernel.py` be imported and the entry point found? Recorded only if it fails.",
+        "",
+        "The guest of the gates imports the file and what was built.",
+        "An import that raises, ends the process or takes too long is refused.",
+        "If it succeeds, the gates follow in the same process.",
+    ),
+    "plan": (
+        "On a GPU: can a call be written as a launch plan, and does the launcher give right answers with it?",
+        "",
+        "A plan is the list of launches and copies that one call makes, with the device code.",
+        "A trusted process, the launcher, repeats them without the candidate's host code.",
+        "The plan is launched on inputs of each kind; each answer must be within the bound.",
+        "On one question its answer must equal the calls' answers bit for bit, unless those differ among themselves.",
+        "A call that can't be written as a plan isn't refused here: the record says why there is no plan.",
+    ),
+    "threads": (
+        "On a processor: is a compiled kernel right with more threads than processors?",
+        "",
+        "One guest has 15 or 31 threads more than usual, at random.",
+        "Others have one thread, and each number from two to eight.",
+        "A buffer with room for one thread per processor then overflows, and rows that no thread takes stay wrong.",
+        "The sizes are the public shape and an odd width with many rows.",
+        "A thread that the machine can't start gives no verdict.",
+    ),
+    "sanitizer": (
+        "Does the language's sanitizer (AddressSanitizer, compute-sanitizer) find nothing?",
+        "",
+        "On a processor the candidate is built once more with AddressSanitizer, and called at the public and odd shapes.",
+        "It finds accesses beside buffers, on the stack and in freed memory.",
+        "On an NVIDIA GPU the built files run under three tools of compute-sanitizer.",
+        "They find accesses outside an allocation, races in shared memory, and reads of unwritten memory.",
+        "There a report refuses the candidate if the tool reports nothing about the reference.",
+        "The policy's `sanitizer` turns this step off.",
+    ),
+    "own_tests": (
+        "Does the candidate's own `test_correctness.py` pass? It can only cause a refusal.",
+        "",
+        "pytest runs the file in the sandbox. A failure is `BAD_SUBMISSION`; a pass proves nothing.",
+        "Without the file nothing is asked.",
+    ),
 }
-"""What the questions ask that aren't gates of a loaded candidate, by name."""
+"""Sections of the questions that aren't gates of a loaded candidate, by name. The first line says what is asked."""
 
 
 def _asked() -> Iterator[tuple[str, str]]:
@@ -403,7 +457,7 @@ def _asked() -> Iterator[tuple[str, str]]:
             assert module is not None
             yield f"[`{name}`](#{name})", _prose(module.__doc__).split("\n\n")[0]
         else:
-            yield f"`{name}`", _OTHER_QUESTIONS[name]
+            yield f"[`{name}`](#{name})", _OTHER_QUESTIONS[name][0]
 
 
 # Attacks

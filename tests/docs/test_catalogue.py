@@ -12,7 +12,7 @@ from forge.domain.policy import Policy
 from forge.domain.verdict import REASON_CODES, UNDECIDED
 from forge.events import EVENT_TYPES
 from forge.guest import wire
-from forge.lab.gates import GATES
+from forge.lab.verification import ORDER
 from forge.languages import LANGUAGES
 from forge.operations import OPERATIONS
 from forge.pipeline.promote import RULES
@@ -42,7 +42,7 @@ def error_codes(kind=errors.ForgeError):
         ("docs/reference/cli.md", tuple(commands())),
         ("docs/reference/events.md", tuple(EVENT_TYPES)),
         ("docs/reference/operations.md", tuple(OPERATIONS)),
-        ("docs/reference/gates.md", tuple(gate.name for gate in GATES)),
+        ("docs/reference/gates.md", ORDER),
         ("docs/reference/languages.md", tuple(LANGUAGES)),
         ("docs/errors.md", (*error_codes(), *REASON_CODES)),
     ],
