@@ -432,8 +432,9 @@ _OTHER_QUESTIONS = {
     "sanitizer": (
         "Does the language's sanitizer (AddressSanitizer, compute-sanitizer) find nothing?",
         "",
-        "On a processor the candidate is built once more with AddressSanitizer, and called at the public and odd shapes.",
-        "It finds accesses beside buffers, on the stack and in freed memory.",
+        "On a processor the candidate is built once more with AddressSanitizer.",
+        "That build is called at the public shape and at odd ones.",
+        "The tool finds accesses beside buffers, on the stack and in freed memory.",
         "On an NVIDIA GPU the built files run under three tools of compute-sanitizer.",
         "They find accesses outside an allocation, races in shared memory, and reads of unwritten memory.",
         "There a report refuses the candidate if the tool reports nothing about the reference.",

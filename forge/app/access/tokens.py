@@ -161,9 +161,9 @@ def _holder(workspace: Workspace, digest: Digest) -> Caller | None:
         return None
     except (OSError, ValueError, ValidationError) as error:
         raise IntegrityError(
-            f"the token's file {str(path)!r} can't be read ({error}): expected what forge token grant wrote; "
-            "remove the file and grant another token",
-            hint="forge token grant --help",
+            f"the token's file {str(path)!r} can't be read ({error}): expected what forge token add wrote; "
+            "remove the file and add another token",
+            hint="forge token add --help",
         ) from error
     if is_shared:
         raise IntegrityError(
