@@ -31,7 +31,7 @@ class OutputBound(NamedTuple):
     """How far a kernel's output may lie from the reference's, for shadow calls."""
 
     kind: str
-    """`close`, `step` of a coarse grid, or `ranked`: positions, which aren't compared."""
+    """Kind of comparison: `close`, or one `step` of a coarse grid. `ranked` are positions, which aren't compared."""
     roundings: float
     """Largest difference in unit roundoffs of the value and of its row's root mean square."""
     share: float

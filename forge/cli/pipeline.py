@@ -67,7 +67,9 @@ def pipeline(
     from forge.errors import UsageError
 
     if again and resume:
-        raise UsageError("--again with --resume: expected one; --resume asks nothing again that is decided")
+        raise UsageError(
+            "--again and --resume are given: expected one of them; --resume asks nothing again that is decided"
+        )
     require_folders(folders)
     chosen_device(device)
     places = None if ray is None else _places(ray, plain_network=plain_network, jobs_per_node=jobs_per_node)

@@ -56,7 +56,8 @@ def serve(
     folder = find_home(home)
     if host not in LOOPBACK_HOSTS and not has_tokens(folder):
         raise UsageError(
-            f"host {host!r} without a token: expected one first, since other machines could reach this server",
+            f"host {host!r} without a token: expected a workspace with a token, since other machines could reach "
+            "this server; add one first",
             hint="forge token add NAME --scope author",
         )
     names = frozenset(name.lower() for name in (host, *(allow_host or ())))

@@ -93,7 +93,7 @@ class FeedbackDocument(Value):
 
     format: Literal["forge.feedback.v1"] = SCHEMA_NAME
     verdict: Literal["none", "accepted", "rejected", "inconclusive"]
-    """`none`: nothing was judged yet, or the last answer had no candidate in it."""
+    """Verdict about the last candidate. `none`: nothing was judged yet, or the last answer had no candidate in it."""
     reason: Reason | None = None
     note: Text | None = None
     """Why the last answer had no candidate that could be judged."""

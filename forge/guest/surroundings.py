@@ -263,7 +263,7 @@ Python's and numpy's generators when they are imported or compile; torch's gener
 
 @cache
 def _generators() -> Readings:
-    """Return which generators are looked at, as the host said before the first line of foreign code ran."""
+    """Return the random generators that are compared, as the host said before the first line of foreign code ran."""
     if os.environ.get(_OF_LIBRARIES) != "1":
         return _GENERATORS
     return {name: read for name, read in _GENERATORS.items() if name.startswith("torch's")}

@@ -107,7 +107,10 @@ def _import(name: str, files: Mapping[str, bytes], kernel: Kernel) -> ModuleType
             keep_to(_configurations(files[CONFIGURATION_FILE], kernel), module)
         imported = True
     except (ImportError, OSError) as error:
-        raise EnvironmentUnfit(f"{kernel.kernel_id!r} can't be imported here: {error}") from error
+        raise EnvironmentUnfit(
+            f"{kernel.kernel_id!r} can't be imported here: {error}; expected a machine with what the kernel imports",
+            hint="forge doctor",
+        ) from error
     finally:
         if not imported:
             sys.modules.pop(name, None)

@@ -39,7 +39,7 @@ class Samples:
 
     @property
     def method(self) -> TimingAuthority:
-        """Whose word the times are."""
+        """Source of the times: the host's clock around calls, or the launcher."""
         return "host_slope" if isinstance(self.attempts[0], SlopeSamples) else "launch_plan"
 
     @property

@@ -115,7 +115,7 @@ class RunState:
     error: Recorded[VerificationErrored | BenchmarkErrored] | None = None
     """The latest fault of the machine."""
     request: Recorded[WorkRequested] | None = None
-    """The request that a worker has still to answer."""
+    """The request that no worker has answered yet."""
     end: Recorded[RunSealed | RunAborted] | None = None
     claims: tuple[Recorded[ClaimRecorded], ...] = ()
     """Claims about the candidate."""

@@ -48,7 +48,10 @@ def start(room: AgentRoom) -> "subprocess.Popen[bytes]":
     Raises EnvironmentUnfit if this machine can't build the walls.
     """
     if probe().level != "namespaces":
-        raise EnvironmentUnfit("a coding agent needs namespaces of its own, and this machine has none: forge doctor")
+        raise EnvironmentUnfit(
+            f"the sandbox reaches {probe().level!r} here: expected 'namespaces', which a coding agent needs",
+            hint="forge doctor",
+        )
     binds = [
         *(Bind(Path(one), one) for one in TOOLCHAIN if os.path.lexists(one)),
         *(Bind(Path(one), one) for one in OF_THE_NETWORK if os.path.exists(one)),

@@ -363,7 +363,7 @@ def _await_start(reports: Reports, log_end: int) -> None:
     match reports.await_start(_START_S):
         case Started(parts=parts) if "pid_ns" in parts and not reports.knows_init:
             raise EnvironmentUnfit(
-                "the guest started, and its PID 1 is unknown: it could be neither stopped nor read"
+                "the guest's PID 1 is unknown, so it can't be stopped: expected its number in the start's report"
             )
         case Started() if not reports.shows_init:
             raise EnvironmentUnfit(

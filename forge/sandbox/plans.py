@@ -137,7 +137,9 @@ def _checked(plan: LaunchPlan, files: dict[str, bytes], read: dict[str, Cubin], 
         raise PlanError(f"the plan's scalars are {plan.scalars}, expected {bounds.scalars}")
     idle = set(read) - {kernel.cubin for kernel in plan.kernels}
     if idle:
-        raise PlanError(f"no step launches from {', '.join(sorted(idle))}")
+        raise PlanError(
+            f"no step launches from {', '.join(sorted(idle))}: expected only device code that a step launches"
+        )
     for name, cubin in read.items():
         problem = _unfit(name, cubin, bounds.arch)
         if problem is not None:

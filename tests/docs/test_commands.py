@@ -1,5 +1,7 @@
 """Every command that a page shows exists, with the options that it is shown with."""
 
+import ast
+import re
 import shlex
 
 import pytest
@@ -39,6 +41,33 @@ def test_a_shown_command_exists_with_its_options(where, words):
     given = {word for word in rest if word.startswith("--")}
     needed = {one.opts[0] for one in command.params if one.required and one.param_type_name == "option"}
     assert needed <= given, f"{where}: forge {' '.join(path)} needs {needed - given}"
+
+
+def hinted():
+    """(where, words) of each `forge` command that an error suggests; `0` stands for each value that is filled in."""
+    for path in sorted((ROOT / "forge").rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(call, ast.keyword) or call.arg not in ("hint", "listed_by"):
+                continue
+            for node in (call.value, *ast.walk(call.value)):
+                parts = node.values if isinstance(node, ast.JoinedStr) else [node]
+                text = "".join(str(one.value) if isinstance(one, ast.Constant) else "0" for one in parts)
+                found = re.match(r"forge ([a-z][^;,]*)", text)
+                if found is not None:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", found[1].split()
+
+
+def test_each_command_that_an_error_suggests_exists_with_its_options():
+    suggested = list(hinted())
+    assert len(suggested) > 100
+    for where, words in suggested:
+        command, path, rest = resolved(words)
+        assert path, f"{where}: forge {' '.join(words)}"
+        unknown = getattr(command, "commands", {}) and rest and not rest[0].startswith("--")
+        assert not unknown, f"{where}: forge {' '.join(words)}"
+        assert "--help" in rest or not getattr(command, "commands", {}) or command.invoke_without_command, where
+        known = {"--help", *(option for parameter in command.params for option in parameter.opts)}
+        assert [word for word in rest if word.startswith("--") and word not in known] == [], where
 
 
 def test_the_readme_shows_six_commands_for_a_first_kernel():

@@ -51,7 +51,9 @@ def write_layers(folder: Path, ops: Adopted) -> Path:
     }
     target = folder / VARIANT
     if folder.exists() and {path.name for path in folder.iterdir()} - {"build"}:
-        raise UsageError(f"{str(folder)!r} has files of its own: give the name of a new folder")
+        raise UsageError(
+            f"{str(folder)!r} has files of its own: expected a folder that doesn't exist; give another name"
+        )
     target.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         (target / name).write_text(content, encoding="utf-8")

@@ -124,7 +124,7 @@ def withdraw(workspace: Workspace, caller: Caller, name: str, reason: str) -> Da
 
 
 def _as_server(workspace: Workspace) -> Workspace:
-    """Return the workspace as Forge itself acts in it: it ends a run whose candidate was refused."""
+    """Return the workspace with the server as actor, since the server ends a run whose candidate was refused."""
     return replace(workspace, acts_as=SERVER)
 
 

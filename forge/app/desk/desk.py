@@ -96,7 +96,9 @@ class Desk:
 
     def _change(self, caller: Caller, asked: Callable[[Workspace], Answered]) -> Answered:
         if self.read_only:
-            raise RequestRefused("this server only reads: expected one without --read-only", status=403)
+            raise RequestRefused(
+                "this server only reads: expected a server that was started without --read-only", status=403
+            )
         if self.damage is not None:
             raise LedgerCorrupt(
                 f"the ledger failed its check ({self.damage}): nothing is written until it is repaired",

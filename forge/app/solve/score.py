@@ -69,7 +69,10 @@ def read_suite(path: Path) -> list[Entry]:
         raise UsageError(f"the suite {str(path)!r} can't be read ({type(error).__name__}): {expected}") from error
     fit = all(isinstance(one.op, str) and isinstance(one.shape, str) for one in entries)
     if not (fit and 1 <= len(entries) <= MOST_ENTRIES):
-        raise UsageError(f"the suite {str(path)!r} has {len(entries)} entries: expected 1 to {MOST_ENTRIES} in text")
+        raise UsageError(
+            f"the suite {str(path)!r} has {len(entries)} entries: expected 1 to {MOST_ENTRIES}, each with its op and "
+            "shape as text"
+        )
     return entries
 
 

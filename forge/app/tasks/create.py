@@ -17,7 +17,7 @@ from forge.operations import find_operation
 from forge.pipeline.create import TaskRequest, create
 
 EMPTY = sha256(b"")
-"""Digest that stands for one that doesn't count in a comparison."""
+"""Digest that replaces those fields of a task in which two equal requests may differ."""
 
 
 @dataclass(frozen=True)

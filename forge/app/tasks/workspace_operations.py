@@ -26,7 +26,10 @@ def own_operations(workspace: Workspace) -> list[Data]:
 
 
 def find_own_operation(workspace: Workspace, untrusted_name: str) -> Data:
-    """Return the own operation that a name means: its name, its beginning, or the same without `own_`."""
+    """Return the operation of a reference file that has this name, or begins so; `own_` may be left out.
+
+    Raises UsageError if several operations do, and UnknownName if none does.
+    """
     found = own_operations(workspace)
     names = [str(one["op"]) for one in found]
     fitting = [name for name in names if name.removeprefix(PREFIX).startswith(untrusted_name.removeprefix(PREFIX))]

@@ -36,8 +36,8 @@ settings are used, 40 draws miss all unused ones with a chance of 1.5 %."""
 FINAL_FOR_EACH = 2
 """Number of settings in the final screening for each finalist: some turn out slower than they first seemed."""
 MOST_MISSED = 3
-"""Number of steps in a row that the machine couldn't carry out, after which the search ends. Chosen; each more costs
-one screening on a machine that can't carry it out."""
+"""Number of steps in a row that the machine couldn't carry out, after which the search ends. Chosen; each
+further step costs a screening."""
 
 
 class SearchOptions(Value):

@@ -285,7 +285,7 @@ class LoadedKernel:
     def time(
         self, function: int, window: Window, cases: Sequence[Case]
     ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
-        """Time a trusted guest on its sets; a set that is copied out is also checked."""
+        """Time a window of calls in a trusted guest; return its answer, and the outputs of the set copied out."""
         answer = self._session.time(function, window, cases[0].scalars)
         if isinstance(answer, Refused):
             return no_answer(answer, PLAIN, cases[0])

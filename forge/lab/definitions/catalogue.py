@@ -54,7 +54,7 @@ class Catalogue:
 
     @property
     def continuous(self) -> frozenset[int]:
-        """Positions of the floats that follow the workload's kind."""
+        """Positions of the inputs whose values follow the workload's kind, such as `normal`."""
         return frozenset(place for place, spec in enumerate(self.operation.inputs) if spec.follows_kind)
 
     def related(self, draw: Callable[[], Case], rng: random.Random) -> list[Case]:

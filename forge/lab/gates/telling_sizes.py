@@ -74,7 +74,7 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _round_sizes(most: int) -> list[int]:
-    """Return the odd factors times powers of two from two on."""
+    """Return each product of an odd factor and a power of two from 2 on, up to `most`, in ascending order."""
     return sorted(
         odd * 2**power for odd in ODD_FACTORS for power in range(1, most.bit_length()) if odd << power <= most
     )

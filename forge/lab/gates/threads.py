@@ -29,9 +29,11 @@ ATTEMPTS = 3
 """Number of guests that are started, if threads can't be started in one."""
 NO_THREAD = "Resource temporarily unavailable"
 """Message of C's runtime if a thread can't be started (errno 11, EAGAIN)."""
-MOST_FREE, MOST_ELEMENTS = 5, 2**18
-"""Size of any other axis, and number of elements of an operand, at most, where few threads are asked. Chosen; seven
-numbers of threads are."""
+MOST_FREE = 5
+"""Largest size of any other axis in a question to few threads. Chosen: seven numbers of threads are asked, so a
+question must be short."""
+MOST_ELEMENTS = 2**18
+"""Largest number of elements of an operand in a question to few threads. Chosen for the same reason."""
 
 
 def applies(job: Job) -> bool:

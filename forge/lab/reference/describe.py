@@ -137,7 +137,7 @@ class Description(Value):
     states: Annotated[tuple[DescribedState, ...], Field(max_length=4096)]
     results: Annotated[tuple[DescribedResult, ...], Field(max_length=64)]
     returned: Literally
-    """Form in which the results stand, as a literal with `...` for each."""
+    """Nesting of the results in tuples and dictionaries, as a literal with `...` for each result."""
     generator: bool
 
 

@@ -36,9 +36,9 @@ FAR_ROW, FAR_ROW_STEPS = 16.0, 8
 
 A product of two rows of 16 numbers is 4096 at least, and a thousand after a division by the root of 16. Two such
 products differ by a hundred or more, so a softmax of them is one or zero."""
-OUTLIER, MOST_IN_A_ROW = 64.0, 8
-"""Distance of an outlier from the mean in standard deviations, and number of outliers in a row, at most. The square
-of the first is finite in fp16. A sum that leaves one of eight out is wrong in each type."""
+OUTLIER = 64.0
+"""Distance of an outlier from the mean, in standard deviations. Its square is finite in fp16."""
+MOST_IN_A_ROW = 8  # a sum that leaves one of eight out is wrong in each dtype
 CONSTANT_BITS = 3
 """Number of significant bits of the kind `constant`. Squares then have six, so sums of 2^18 of them are exact in
 fp32."""

@@ -40,7 +40,7 @@ def _require_places_alone(tree: ast.expr) -> None:
         case ast.Dict(keys=keys, values=parts) if all(map(_is_name, keys)):
             inner = parts
         case _:
-            raise ValueError(f"its results stand in {ast.unparse(tree)[:100]}: expected tuples and dictionaries")
+            raise ValueError(f"its results are nested in {ast.unparse(tree)[:100]}: expected tuples and dictionaries")
     for part in inner:
         _require_places_alone(part)
 

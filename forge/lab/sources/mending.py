@@ -258,7 +258,7 @@ def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
 
 
 def _called(call: ast.Call) -> str | None:
-    """Return the last name of the function that is called; None if it has none."""
+    """Return the called function's name after the last dot, such as `zeros` of `torch.zeros(4)`, or None."""
     if isinstance(call.func, ast.Attribute):
         return call.func.attr
     return call.func.id if isinstance(call.func, ast.Name) else None

@@ -43,7 +43,10 @@ def examine_sources(
     entry_point: str,
     forbids: AbstractSet[FindingKind] = frozenset(),
 ) -> ScreenedSources:
-    """Screen kernel.py; `forbids` are the kinds of findings that end it here."""
+    """Read kernel.py without running it; return the verdict, and the places that a person should look at.
+
+    A finding of a kind in `forbids` refuses the kernel.
+    """
     tree = parse_kernel(kernel)
     if isinstance(tree, Failed):
         return ScreenedSources(tree)

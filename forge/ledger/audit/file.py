@@ -91,7 +91,10 @@ def file_problems(connection: sqlite3.Connection) -> list[AuditProblem]:
 def _tool_table_problems(
     connection: sqlite3.Connection, others: dict[bytes, bytes], version: int
 ) -> list[AuditProblem]:
-    """Return a problem for each table that no tool makes, and for a migration that isn't the format's."""
+    """Return a problem for each table that neither Forge nor its tool for migrations makes.
+
+    If there is none, return one for a recorded migration other than the one of this format.
+    """
     found = [
         AuditProblem(
             None, f"schema of {name.decode()}", repr(_TOOL_SCHEMA.get(name, "no such table")), repr(sql)[:200]

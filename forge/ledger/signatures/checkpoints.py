@@ -96,7 +96,10 @@ def rotate(ledger: Ledger, keyring: Keyring, seed: bytes, *, actor: str) -> Chec
 
 
 def rotatable(ledger: Ledger, keyring: Keyring) -> SigningKey:
-    """Return the key in force, which may name its successor; raise what `rotate` raises before it writes."""
+    """Return the key in force, which signs its successor.
+
+    Raises UsageError if no key signs this ledger, and what `rotate` raises if the ledger lacks what was signed.
+    """
     public = signing_state(ledger).public
     if public is None:
         raise UsageError("this ledger has no key that could name another", hint="forge ledger checkpoint --new-key")

@@ -155,7 +155,7 @@ class Loop:
                 return len(current.open_requests) < at_once and not self._is_won(current, step)
 
     def _is_won(self, current: RoundState, step: Step) -> bool:
-        """Return whether a step that ends with its first right draft has one."""
+        """Return whether the step ends at its first right draft, and one of its drafts was right."""
         if not isinstance(step, Submit) or not step.first_right:
             return False
         learned = self._learned.of_round(current)

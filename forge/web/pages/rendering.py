@@ -14,7 +14,7 @@ STATIC = Path(__file__).parent / "static"
 KEPT_CONTROLS = frozenset("\n\t")
 """Control characters that are shown as they are."""
 WITHOUT_KEPT = dict.fromkeys(map(ord, KEPT_CONTROLS))
-"""Translation of a text that leaves those characters out."""
+"""Table for `str.translate` that leaves the characters of KEPT_CONTROLS out."""
 HIDING = frozenset({"Cc", "Cf", "Cs", "Co", "Zl", "Zp"})
 """Categories of Unicode of characters that control, reorder or hide what is beside them."""
 LONGEST_CELL = 4000
