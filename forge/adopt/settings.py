@@ -12,7 +12,8 @@ Function = Callable[..., object]
 NEEDED = ("register_fake", "Library", "triton_op")
 """Names in torch.library that adoption needs; torch 2.6 and newer have them."""
 Mode = Literal["opaque", "transparent"]
-"""What torch.compile sees of an operation: only its name, or a Triton source, that it may fuse around."""
+"""Part of an operation that torch.compile sees: its name alone (`opaque`), or a Triton source (`transparent`), which
+it may fuse with its own code."""
 MODES: tuple[Mode, ...] = get_args(Mode)
 LEAST_SHADOW = 1e-6
 """Smallest share of calls that may be compared with the fallback, besides none. Chosen; at one in a million, an

@@ -30,7 +30,7 @@ class ModelMeasured(Fact):
     uses: Annotated[tuple[AdoptedUse, ...], Field(min_length=1, max_length=1024)]
     comparison: ModelComparison
     conclusive: bool
-    """Whether the control lies within its band. Otherwise the machine was too noisy to tell."""
+    """True if the control lies within its band. Otherwise the machine was too noisy for a verdict."""
     process_pairs: Annotated[int, Field(ge=2)]
     rounds: Annotated[int, Field(ge=2)]
     samples_sha256: Digest

@@ -99,7 +99,7 @@ def _left_out() -> tuple[bool, ...]:
 
 
 _LEFT_OUT_AT_START = _left_out()
-"""Whether these were left out before the first line of foreign code ran."""
+"""Answer of `_left_out` before the first line of foreign code ran."""
 
 
 def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundings:

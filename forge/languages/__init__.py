@@ -43,7 +43,7 @@ class Language:
     decorated: bool = False
     """Whether a kernel is a function that triton's decorator compiles."""
     library_calls: bool = False
-    """Whether calls of libraries are its kernels, and no way around them."""
+    """True if a call of a library counts as a kernel, as in PyTorch. Elsewhere it is a way around writing one."""
     computes: str | None = None
     """Text in the first line of the function that computes, or in the line that writes its result."""
     tunes: bool = False

@@ -10,7 +10,7 @@ from forge.lab.timing.screening import ContenderScreening
 from forge.pipeline.samples import Taken
 
 Found = TypeVar("Found")
-"""What a measurement beside contenders ends in."""
+"""Type of the result of a measurement beside contenders."""
 
 
 def beside_contenders(

@@ -36,7 +36,7 @@ class Measured:
     """New samples of a candidate that met the promotion rule. None: not confirmed yet."""
 
     further: "tuple[MeasuredShape, ...]" = ()
-    """What came of timing at the task's further shapes."""
+    """Measurements at the task's further shapes, in its order."""
 
     @property
     def usable(self) -> bool:

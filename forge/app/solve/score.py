@@ -49,7 +49,7 @@ class ScoredTask:
     kernels: tuple[str, ...]
     used: Amounts
     failure: str | None
-    """Why there was no session. The task counts as failed all the same."""
+    """Reason why there was no session. The task counts as failed then. None: there was one."""
     simulated: bool = False
     """Whether an interpreter stood in for the target: then `correct` holds for that alone, and there is no time."""
 

@@ -59,7 +59,7 @@ class ModelOptions(Value):
     wording: Literal["plain", "stepwise", "bytes"] | None = None
     """Wording of the prompt. None: `plain`, and each branch of a round another one."""
     analyst: Literal["times", "model"] = Field(default="times", exclude_if=lambda kind: kind == "times")
-    """What says why a right kernel is slow: Forge by its times, or the model by the metrics that it is shown."""
+    """Source of the reason why a right kernel is slow: Forge's times, or the model's reading of the metrics."""
     image: str | None = Field(default=None, exclude_if=is_unset)
     """Picture of a profiler in base64, which goes with each prompt. None: there is none."""
     profile: tuple[Metric, ...] = Field(default=(), exclude_if=lambda metrics: not metrics)

@@ -49,7 +49,7 @@ class JudgedOutput:
     wrong: torch.Tensor | None = field(default=None, compare=False, repr=False)
     """Mask of the elements outside their bound; None if all are within."""
     together: str = ""
-    """What is wrong with all elements together, in words; empty: nothing, or single elements are wrong."""
+    """Fault of all elements together, in words. Empty: there is none, or single elements are wrong."""
 
 
 NOTHING_TO_JUDGE = JudgedOutput(True, True, 0.0, 0.0, (), 0.0, 0.0, 0.0)

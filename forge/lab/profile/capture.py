@@ -59,10 +59,14 @@ def _under_ncu(job: Job, captured: Captured, own: set[str]) -> str:
         with loaded(job, stage, limits, LAUNCH, label="profile") as kernel:
             if isinstance(kernel, Failed):
                 ncu.parse(kernel.log)  # raises with the reason if the tool itself failed
-                raise EnvironmentUnfit(f"the plan can't be launched under ncu: {kernel.reason.message}")
+                raise EnvironmentUnfit(
+                    f"the plan can't be launched under ncu: {kernel.reason.message}", hint="forge doctor"
+                )
             called = kernel.call([kernel.case(job.shape)])
             if isinstance(called, Failed):
-                raise EnvironmentUnfit(f"the plan can't be launched under ncu: {called.reason.message}")
+                raise EnvironmentUnfit(
+                    f"the plan can't be launched under ncu: {called.reason.message}", hint="forge doctor"
+                )
             _, log = kernel.finish()
             return log
     finally:

@@ -41,13 +41,17 @@ def count_operators(job: Job, artifact: tuple[ArtifactFile, ...]) -> tuple[Opera
 
 def _counted(job: Job, kernel: LoadedKernel | Failed) -> tuple[OperatorTime, ...]:
     if isinstance(kernel, Failed):
-        raise EnvironmentUnfit(f"the candidate can't be loaded under the profiler: {kernel.reason.message}")
+        raise EnvironmentUnfit(
+            f"the candidate can't be loaded under the profiler: {kernel.reason.message}", hint="forge doctor"
+        )
     called = kernel.call([kernel.case(job.shape)])
     if isinstance(called, Failed):
-        raise EnvironmentUnfit(f"the candidate can't be called under the profiler: {called.reason.message}")
+        raise EnvironmentUnfit(
+            f"the candidate can't be called under the profiler: {called.reason.message}", hint="forge doctor"
+        )
     answer = kernel.count_operators(CALLS)
     if isinstance(answer, Refused):
-        raise EnvironmentUnfit(f"torch's profiler gave nothing: {answer.reason.message}")
+        raise EnvironmentUnfit(f"torch's profiler gave nothing: {answer.reason.message}", hint="forge doctor")
     return parse_operators(answer)
 
 

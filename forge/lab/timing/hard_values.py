@@ -19,7 +19,7 @@ class HardKinds:
 
     every: tuple[InputKind, ...]
     special: tuple[InputKind, ...]
-    """Those of them with NaN, infinities or masks."""
+    """Kinds among `every` that have NaN, infinities or masks."""
 
     def draw(self, count: int, rng: random.Random) -> list[InputKind]:
         """Draw kinds at random; the first of several has NaN, infinities or masks, if the contract defines them.

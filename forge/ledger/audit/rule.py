@@ -42,7 +42,7 @@ class Unmet:
 
     code: str
     is_undecided_speedup: bool = False
-    """Whether the speedup's interval holds the threshold and is wider than the control's band: it can't tell."""
+    """Whether the speedup's interval holds the threshold and is wider than the control's band: it decides nothing."""
 
 
 def first_unmet(task: Document, policy: Document, workload: Document, used: str) -> Unmet | None:

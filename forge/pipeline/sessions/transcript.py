@@ -43,7 +43,7 @@ class Replayed:
     """Number of events that were compared, or that came from outside the loop."""
     divergences: tuple[Divergence, ...]
     closed: bool
-    """Whether the session was closed; otherwise it can be gone on with."""
+    """True if the session was closed. Otherwise it can be continued."""
 
 
 def replay(

@@ -23,7 +23,7 @@ KEY = {
     "schema": {"type": "string", "maxLength": LONGEST_KEY},
 }
 TOKEN: list[dict[str, list[str]]] = [{"token": []}]
-"""What the OpenAPI document says of an address that needs a token."""
+"""Entry of the OpenAPI document for an address that needs a token."""
 
 
 def _takes(form: type[BaseModel], example: dict[str, Any], **more: Any) -> dict[str, Any]:  # Any: OpenAPI
