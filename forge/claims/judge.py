@@ -246,7 +246,7 @@ def _launch(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -
 
 
 def _rate(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> JudgedFigure:
-    """Check a rate against calibrations and data sheets; no benchmark holds a rate."""
+    """Check a rate against calibrations and data sheets, since no benchmark records a rate."""
     said = repr(figure.said)
     mentioned = named.processors(sentence.text) or named.processors(sentence.block)
     for seq in sentence.cites.events:

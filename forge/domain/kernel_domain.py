@@ -285,7 +285,7 @@ def _product_limit(spec: TensorSpec, most: int) -> tuple[tuple[str, ...], int]:
 
 
 def stated_fields(written: dict[str, object]) -> dict[str, object]:
-    """Return a document without what isn't stated, so that a new field leaves old documents as they were."""
+    """Return a document without its empty fields, so that a new field leaves older documents unchanged."""
     return {name: value for name, value in written.items() if value not in (None, (), {})}
 
 

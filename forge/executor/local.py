@@ -145,7 +145,7 @@ class LocalExecutor:
     def artifact_at(
         self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
     ) -> tuple[ArtifactFile, ...] | Failed:
-        """Return the built files with the launch plan of the job's shape; as they are without a plan.
+        """Return the built files for the job's shape, with the launch plan of that shape if there is one.
 
         A tuned kernel has no plan for another shape: it is shipped with the configuration of the task's main shape.
         """

@@ -207,8 +207,9 @@ def _require_same(cluster: str, connected: str) -> None:
         same = False
     if not same:
         raise UsageError(
-            f"already connected to the Ray cluster at {connected}, not at {cluster!r:.100}: expected that one",
-            hint="one command for each cluster",
+            f"already connected to the Ray cluster at {connected}, not at {cluster!r:.100}: expected the "
+            "same cluster in this process",
+            hint="start another command for the other cluster",
         )
 
 

@@ -76,7 +76,7 @@ def look_around(layout: run.Layout) -> surroundings.Surroundings:
 
 
 def status_after(before: surroundings.Surroundings, layout: run.Layout) -> int:
-    """Return the status of the calls since the look, `DONE` if they changed nothing; let go of their outputs."""
+    """Return the status of the calls since the look: `DONE` if they changed nothing. Their outputs are freed."""
     memory.keep_freed()  # a call may have set it otherwise
     _KEPT.clear()
     return before.status_after(tensor for one in layout.inputs for tensor in one)

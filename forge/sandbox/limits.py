@@ -51,8 +51,8 @@ class Limits:
     scratch_bytes: int = 2 * GIB
     """Size of /scratch, /tmp and /dev/shm together in bytes; they are one tmpfs."""
     shadow: bool = False
-    """Whether a sanitizer reserves much more address space than it has memory; then only the whole tree's use is
-    limited."""
+    """Whether a sanitizer reserves much more address space than it has memory; only the memory that the whole process
+    tree uses is limited then."""
     log_bytes: int = 64 * 1024
     """Size of the kept standard output and error in bytes: half from the start, half from the end."""
 

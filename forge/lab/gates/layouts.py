@@ -28,8 +28,8 @@ from forge.lab.observed import Case
 from forge.sandbox.arena import PAGE_BYTES
 
 ELEMENTS_IN = (1, 2, 4, 8)
-"""Offsets of an input in its storage, in elements. Different powers of two tell a kernel that needs 16 or 32 bytes
-from one that checks for less."""
+"""Offsets of an input in its storage, in elements. With different powers of two, a kernel that
+needs 16 or 32 bytes is found, even if it checks for fewer."""
 ALL_ELEMENTS_IN = range(1, 16)
 """Offsets of an input in small shapes: each address that 64 bytes have for an element of four. A loop that computes
 single elements up to an aligned address may be wrong after one number of them."""

@@ -26,9 +26,11 @@ from forge.lab.inputs.shape_budget import largest_operand
 AGAIN_SHARE = 0.25
 """Share of the shapes that are asked twice, of those with one telling size and of those with many wide rows. Chosen;
 they are most of all shapes, and a cache by shape shows at any of them."""
-SWAP_ELEMENTS, SWAP_SHARE = 2**17, 0.5
-"""Operand size in elements from which on a second question about a shape may only swap two elements, and the chance
-that it does. A kernel may cache costly work by shape, by address or by a few elements."""
+SWAP_ELEMENTS = 2**17
+"""Smallest operand, in elements, for which a second question may only swap two elements. Chosen; a kernel may cache
+costly work by shape, by address or by a few elements."""
+SWAP_SHARE = 0.5
+"""Chance that such a second question only swaps two elements. Otherwise all contents are new."""
 THRESHOLD = "1 x the bound at every shape"
 
 

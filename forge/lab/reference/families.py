@@ -30,7 +30,7 @@ ZERO_SHARE = 0.02
 """Share of zeros above which they count as a structure. Chosen; continuous values are never zero, and rounding makes
 few of them so."""
 SAME_WITHIN = 1e-5
-"""Relative distance up to which sums or lengths of rows count as made equal. Chosen; sums in fp32 of thousands of
+"""Relative distance up to which sums or lengths of rows count as equal. Chosen; sums in fp32 of thousands of
 terms differ by less."""
 
 
