@@ -212,8 +212,15 @@ def _call(
 
 
 def _status(error: BaseException) -> int:
-    """Return the status of an exception: of a language's own kind, one that callers catch, or any other."""
+    """Return the status of an exception: of results' nesting, of a language, one that callers catch, or any other.
+
+    A candidate that raises the first kind itself is refused for it.
+    """
     from .device_functions import NeedsGpuError
+    from .results import OtherFormError, OtherKeysError
+
+    if isinstance(error, OtherFormError | OtherKeysError):
+        return wire.OTHER_NESTING
 
     cause: BaseException | None = error
     while cause is not None:  # the interpreter wraps what a kernel raises

@@ -100,6 +100,8 @@ NO_ROOM = 21
 """Status of any command after a layout whose operands found too little memory."""
 NEEDS_GPU = 22
 """Status of a call that uses what no interpreter can compute."""
+OTHER_NESTING = 23
+"""Status of results that are nested differently from the reference's, or stand under other keys."""
 
 ARTIFACT_COUNT = struct.Struct("!I")
 ARTIFACT_ENTRY = struct.Struct("!64sQ")
@@ -175,7 +177,7 @@ def unpack_record(untrusted: bytes) -> Record:
     if len(untrusted) != RECORD_BYTES:
         raise ValueError(f"a reply has {len(untrusted)} bytes, expected {RECORD_BYTES}")
     magic, call_id, status, described, addressed, completed, device_ns = RECORD_HEADER.unpack_from(untrusted)
-    if magic != RECORD_MAGIC or addressed > MOST_ADDRESSES or described > MAX_OUTPUTS or status > NEEDS_GPU:
+    if magic != RECORD_MAGIC or addressed > MOST_ADDRESSES or described > MAX_OUTPUTS or status > OTHER_NESTING:
         raise ValueError("a reply's header is malformed")
     outputs = tuple(_unpack_output(untrusted, RECORD_HEADER.size + i * RECORD_OUTPUT.size) for i in range(described))
     addresses = struct.unpack_from(f"!{addressed}Q", untrusted, _ADDRESSES_FROM)

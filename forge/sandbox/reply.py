@@ -54,6 +54,10 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
         "the call didn't return a plain tuple (no list, no named tuple) with exactly one torch.Tensor for each "
         "output. Where there is one output, that tensor alone will do",
     ),
+    wire.OTHER_NESTING: (
+        "INCORRECT_SHAPE",
+        "the call's results are nested differently from the reference's, or have other keys: the log names both",
+    ),
     wire.ALIASES_AN_INPUT: ("STATE_CARRIED", "an output is an input's memory: the caller's next write changes it"),
     wire.ALIASES_AN_OUTPUT: (
         "STATE_CARRIED",

@@ -131,6 +131,7 @@ DESCRIBED = {
     "states": [],
     "results": [{"dtype": "float32", "sizes": [4, 8]}],
     "generator": True,
+    "returned": "...",
 }
 OPERATOR = {"name": "aten::add", "calls": 1, "self_ns": 5.0, "device_ns": 0.0}
 ANSWERS: dict[str, tuple[bytes, Callable[[bytes], object]]] = {

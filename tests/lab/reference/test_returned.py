@@ -55,11 +55,11 @@ def test_results_that_a_caller_reads_alike_are_accepted(returned: str, tmp_path:
 @pytest.mark.parametrize(
     ("reference", "returned", "code"),
     [
-        (ONE, "(torch.relu(x),)", "RUNTIME_ERROR"),
-        (ONE, "[[torch.relu(x)]]", "RUNTIME_ERROR"),
-        (ONE, "{'y': torch.relu(x)}", "RUNTIME_ERROR"),
-        (SEVERAL, "torch.relu(x), {'y': y, 'sums': [x.sum(-1)]}", "RUNTIME_ERROR"),
-        (SEVERAL, "torch.relu(x), ({'y': y, 'sums': x.sum(-1)},)", "RUNTIME_ERROR"),
+        (ONE, "(torch.relu(x),)", "INCORRECT_SHAPE"),
+        (ONE, "[[torch.relu(x)]]", "INCORRECT_SHAPE"),
+        (ONE, "{'y': torch.relu(x)}", "INCORRECT_SHAPE"),
+        (SEVERAL, "torch.relu(x), {'y': y, 'sums': [x.sum(-1)]}", "INCORRECT_SHAPE"),
+        (SEVERAL, "torch.relu(x), ({'y': y, 'sums': x.sum(-1)},)", "INCORRECT_SHAPE"),
         (SEVERAL, "x.clamp_(min=0), ({'y': y, 'sums': [x.sum(-1)]},)", "INPUT_MUTATED"),
         (SEVERAL, "torch.relu(x), ({'y': y * 1.01, 'sums': [x.sum(-1)]},)", "INCORRECT_NUMERICAL"),
     ],
@@ -71,7 +71,7 @@ def test_results_that_stand_otherwise_are_refused(
     examined = LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None)
     assert isinstance(examined.verdict, Rejected)
     assert examined.verdict.reason.code == code
-    if code == "RUNTIME_ERROR":
+    if code == "INCORRECT_SHAPE":
         assert "OtherFormError" in examined.log or "OtherKeysError" in examined.log
 
 
