@@ -181,12 +181,19 @@ def children(pid: int) -> list[int]:
     return [int(one) for one in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
 
+def workers_of(pid: int) -> list[int]:
+    """Return the children of a server that were started as workers."""
+    return [one for one in children(pid) if b"forge\0work" in Path(f"/proc/{one}/cmdline").read_bytes()]
+
+
 def test_workers_end_with_the_server_even_if_it_is_killed(filled_workspace: Path, tmp_path: Path) -> None:
     home = copied(filled_workspace, tmp_path / "home")
     with served(home, {}, "--work", "1") as server:
-        workers = [
-            one for one in children(server.process.pid) if b"work" in Path(f"/proc/{one}/cmdline").read_bytes()
-        ]
+        workers = list[int]()
+        until = time.monotonic() + 60
+        while not workers and time.monotonic() < until:  # the server answers before its worker is started
+            workers = workers_of(server.process.pid)
+            time.sleep(0.02)
         assert len(workers) == 1
         server.process.kill()
         server.process.wait()
