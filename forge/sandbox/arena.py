@@ -184,7 +184,7 @@ def closed_after(sets: Sequence[SlotSet], arena_bytes: int) -> tuple[Closed, ...
 def closed_before(sets: Sequence[SlotSet]) -> tuple[Closed, ...]:
     """Return the page of `PAGE_BYTES` in front of each input, as offsets in bytes, closed to reads and writes.
 
-    A kernel that reads before the begin of an input then faults, instead of reading what happens to lie there.
+    A kernel that reads before the beginning of an input then faults, instead of reading what happens to lie there.
     """
     pages = [slot.offset // PAGE_BYTES * PAGE_BYTES for one in sets for slot in one.inputs]
     return tuple(Closed(page - PAGE_BYTES, page, "none") for page in pages)
