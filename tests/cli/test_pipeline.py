@@ -187,7 +187,7 @@ def test_a_machine_that_cannot_ask_ends_the_pipeline_and_keeps_what_was_found(em
         (("last", HONEST, f"{EXAMPLES}/../examples/honest_cpp"), "again: expected each folder once"),
         (("nothing", HONEST), "no run and no task by the name 'nothing'"),
         (("", HONEST), "no run and no task by the name ''"),
-        (("last", HONEST, "--again", "--resume"), "--again with --resume: expected one"),
+        (("last", HONEST, "--again", "--resume"), "--again and --resume are given: expected one"),
     ],
 )
 def test_bad_input_opens_no_run(home: Path, arguments: tuple[object, ...], said: str) -> None:

@@ -240,7 +240,7 @@ def test_bad_submissions_name_what_was_expected(server: Served) -> None:
     before = head(server)
     large = FILES | {"kernel.py": "x" * (256 * 1024 + 1)}
     for document, status in (
-        (submission(server, task="nothing"), 400),
+        (submission(server, task="nothing"), 404),
         (submission(server, task=newest_task(server)[:-1]), 404),
         (submission(server, files=FILES | {"more.py": "1"}), 400),
         (submission(server, files=large), 413),

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import forge
 from forge.app.machine.chosen_device import chosen_device
 from forge.app.phases.phase_answer import phase_answer
 from forge.app.phases.phases import benchmark_candidate, promote_candidate, submit_candidate, verify_candidate
@@ -105,7 +106,7 @@ def _can_compute() -> bool:
 
 def examples_folder() -> Path:
     """Return the folder of examples, in a source checkout or in an installed package; raise EnvironmentUnfit."""
-    package = Path(__file__).parent.parent
+    package = Path(forge.__file__).parent
     for folder in (package / "_examples", package.parent / "examples"):
         if (folder / "honest_cpp" / "kernel.py").exists():
             return folder
