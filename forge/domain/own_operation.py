@@ -168,7 +168,7 @@ class Result(Value):
     """A narrower bound, for a task in which `error` alone lets known wrong answers pass. None: it isn't needed."""
     varied: Varied = Field(default=(), exclude_if=is_empty)
     borrowed: bool = Field(default=False, exclude_if=is_false)
-    """True if the reference returns memory of an operand or of its module, so that each call's result is a copy."""
+    """True if the reference returns memory of an operand or of its state dict: each call's result is then a copy."""
 
     @property
     def axes(self) -> tuple[str, ...]:

@@ -270,15 +270,9 @@ def _results(
 ) -> list[dict[str, object]]:  # Any: foreign code returned it
     said = [written.result(*one) for one in found]
     operands = [one for _, value, _ in given for one in module.leaves(value, torch.Tensor)]
-    borrowed = results.borrowed([one for _, one in found], [*operands, *_held(built)])
+    state = built.state_dict().values() if built is not None else ()
+    borrowed = results.borrowed([one for _, one in found], [*operands, *state])
     return [{**one, "borrowed": lent} for one, lent in zip(said, borrowed, strict=True)]
-
-
-def _held(built: torch.nn.Module | None) -> list[torch.Tensor]:
-    """Return the tensors that a module holds, in its state dict or not."""
-    parts = built.modules() if built is not None else ()
-    attributes = (one for part in parts for one in vars(part).values() if isinstance(one, torch.Tensor))
-    return [*attributes, *(built.state_dict().values() if built is not None else ())]
 
 
 def _cast(value: object, dtype: torch.dtype) -> object:

@@ -154,6 +154,10 @@ class Places:
             for one, name in places:
                 setattr(one, name, value)
 
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """Return the tensors that the module's state dict has now."""
+        return tuple(getattr(*places[0]) for places in self._places)
+
     def move(self, device: torch.device) -> None:
         """Move the tensors that aren't in the state dict to the operands' device."""
         self._module.to(device)
@@ -172,26 +176,23 @@ class Bound:
     def __call__(self, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call once; return flat results with the memory that the call gave them, so that shared memory shows."""
         cast = tuple(one.to(self._dtype) if one.is_floating_point() else one for one in operands)
-        given = iter(cast[: self._contract.tensors])
-        states = cast[self._contract.tensors :]
-        arguments = [
-            next(given) if is_tensor else filled(value, given) for is_tensor, value in self._contract.literals
-        ]
-        passed = list(zip(self._contract.names, arguments, strict=True))
-        positional = [one for name, one in passed if name not in self._contract.keywords]
-        keywords = {name: one for name, one in passed if name in self._contract.keywords}
+        contract = self._contract
+        given, states = iter(cast[: contract.tensors]), cast[contract.tensors :]
+        arguments = [next(given) if is_tensor else filled(value, given) for is_tensor, value in contract.literals]
+        passed = list(zip(contract.names, arguments, strict=True))
+        positional = [one for name, one in passed if name not in contract.keywords]
+        keywords = {name: one for name, one in passed if name in contract.keywords}
         with default_dtype(self._dtype):
             if self._places is None:
-                return self._results(self._function(*positional, *states, **keywords))
-            if not self._moved and operands:
-                self._places.move(operands[0].device)
-                self._moved = True
-            self._places.put(states)
-            return self._results(self._function(*positional, **keywords))
-
-    def _results(self, returned: object) -> tuple[torch.Tensor, ...]:
-        contract = self._contract
-        return results.read_results(returned, contract.keys, contract.returned, contract.borrowed)
+                returned = self._function(*positional, *states, **keywords)
+            else:
+                if not self._moved and operands:
+                    self._places.move(operands[0].device)
+                    self._moved = True
+                self._places.put(states)
+                returned = self._function(*positional, **keywords)
+                cast += self._places.tensors()
+            return results.read_results(returned, contract.keys, contract.returned, contract.borrowed, cast)
 
 
 def leaves(value: object, kind: object) -> Iterator[Any]:

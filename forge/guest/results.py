@@ -3,7 +3,7 @@
 Reads what a call returned: its tensors, and how tuples, lists and dictionaries nest them.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 import torch
 
@@ -21,9 +21,15 @@ class OtherFormError(Exception):
 
 
 def read_results(
-    returned: object, keys: tuple[str, ...], wanted: str, copied: frozenset[int]
+    returned: object,
+    keys: tuple[str, ...],
+    wanted: str,
+    copied: frozenset[int],
+    owned: Sequence[torch.Tensor],
 ) -> tuple[torch.Tensor, ...]:
-    """Return all tensors of `returned` in order; those at the places `copied` are copies.
+    """Return all tensors of `returned` in order; those at the places `copied` are copies if their memory is `owned`.
+
+    Other memory isn't copied: the harness then sees that a later call overwrites it.
 
     Raises OtherKeysError if a dictionary has other keys than `keys`, and OtherFormError if the tensors are nested
     differently from `wanted`. An empty `wanted` allows each nesting.
@@ -34,9 +40,11 @@ def read_results(
         raise OtherKeysError(f"the results have the keys {list(has)}, expected {list(keys)}")
     if wanted and nesting(returned) != wanted:
         raise OtherFormError(f"the call returns {nesting(returned)}, expected {wanted}")
-    if copied:
-        return tuple(one.clone() if place in copied else one for place, (_, one) in enumerate(found))
-    return tuple(one for _, one in found)
+    tensors = tuple(one for _, one in found)
+    if not copied or not all(isinstance(one, torch.Tensor) for one in tensors):
+        return tensors
+    lent = borrowed(tensors, owned)
+    return tuple(one.clone() if lent[place] and place in copied else one for place, one in enumerate(tensors))
 
 
 def flatten(returned: object) -> tuple[torch.Tensor, ...]:

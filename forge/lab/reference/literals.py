@@ -24,7 +24,7 @@ def count_places(tree: ast.expr) -> int:
 
 
 def require_form(untrusted_text: str, results: int) -> None:
-    """Raise ValueError or SyntaxError unless a text has so many `...`, in tuples and dictionaries alone."""
+    """Raise ValueError or SyntaxError unless a text nests one `...` for each result in tuples and dictionaries."""
     tree = parse_source(untrusted_text, mode="eval").body
     _require_places_alone(tree)
     if count_places(tree) != results:

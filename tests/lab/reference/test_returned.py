@@ -83,3 +83,23 @@ def test_an_operand_in_place_of_a_copy_is_refused(tmp_path: Path, walls: Walls) 
     verdict = LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None).verdict
     assert isinstance(verdict, Rejected)
     assert verdict.reason.code == "STATE_CARRIED"
+
+
+KEPT = """
+import torch
+
+KEPT = {}
+
+
+def kernel(x, y):
+    kept = KEPT.setdefault(x.shape, torch.empty_like(x))
+    kept.copy_(x)
+    return torch.relu(x), kept
+"""
+
+
+def test_memory_that_each_call_overwrites_is_no_operand(tmp_path: Path, walls: Walls) -> None:
+    job = job_against(frozen("torch.relu(x), x"), KEPT, "kernel")
+    verdict = LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None).verdict
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason.code == "STATE_CARRIED"
