@@ -19,7 +19,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from forge.app.kernels.promotions import find_promotion
+from forge.app.kernels.answers import find_promotion
 from forge.app.machine.chosen_executor import executor_here
 from forge.app.phases.phase_inputs import artifact_of
 from forge.app.phases.replication import replication_case

@@ -47,8 +47,8 @@ from forge.operations.scores import MutantScore, mutant_scores
 from forge.operations.typical_domains import TYPICAL_DOMAINS
 from forge.pipeline import metadata_schema
 from forge.pipeline.create import USUAL_ROOM_BYTES
-from forge.pipeline.hardware import described as described_processor
 from forge.pipeline.promote import RULES
+from forge.pipeline.prompt import described_processor
 from forge.pipeline.templates import environment as templates
 from forge.platforms import PROCESSORS
 

@@ -12,8 +12,7 @@ from pathlib import Path, PurePosixPath
 
 import orjson
 
-from forge.app.kernels.answers import find_kernel
-from forge.app.kernels.promotions import find_promotion
+from forge.app.kernels.answers import find_kernel, find_promotion
 from forge.app.phases.phase_inputs import artifact_of
 from forge.app.user.user_paths import make_parent
 from forge.app.workspace import Workspace

@@ -249,6 +249,6 @@ def named_value(text: str) -> tuple[str, str]:
 
 def prices_of(texts: list[str] | None) -> tuple["Price", ...]:
     """Return the price of each `--price MODEL=IN,OUT`; raise UsageError."""
-    from forge.app.sessions.prices import parse_price
+    from forge.app.sessions.choice import parse_price
 
     return tuple(parse_price(one) for one in texts or [])

@@ -2,7 +2,7 @@
 
 import typer
 
-from forge.cli import audit_authors, audit_kernels, audit_speed, audit_sql, audit_stale
+from forge.cli import audit_authors, audit_kernels, audit_speed, audit_sql
 from forge.cli.option_groups import with_groups
 
 app = typer.Typer(
@@ -10,6 +10,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-for file in (audit_speed, audit_authors, audit_sql, audit_stale, audit_kernels):
+for file in (audit_speed, audit_authors, audit_sql, audit_kernels):
     for command in file.COMMANDS:
         app.command()(with_groups(command))

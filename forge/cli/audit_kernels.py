@@ -1,6 +1,6 @@
-"""audit: the evidence of a kernel, the history of its speed, doubts and replications."""
+"""audit: the evidence of kernels, the history of their speed, doubts, replications, and what no longer counts."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,6 +14,35 @@ MaybeCandidate = Annotated[
         "--candidate", help="A candidate's digest or its beginning, instead of a kernel.", show_default=False
     ),
 ]
+
+
+def invalidated(form: AuditOptions) -> None:
+    """List withdrawn benchmarks, the reasons, and the kernels and claims that rested on them.
+
+    Example: forge audit invalidated
+    """
+    from forge.app.audit.stale_evidence import invalidated as asked
+
+    form.give_tables(asked)
+
+
+def stale(
+    form: AuditOptions,
+    days: Annotated[int, typer.Option(help="Largest age of evidence in days; older evidence is stale.")] = 90,
+    current: Annotated[
+        Literal["here", "ledger", "any"],
+        typer.Option(
+            help="Machine to compare with: here (this one), ledger (the newest recorded one of each GPU), any (none)."
+        ),
+    ] = "here",
+) -> None:
+    """List active kernels whose evidence is old, or from another kind of machine than the current one.
+
+    Example: forge audit stale --days 30 --current ledger
+    """
+    from forge.app.audit.stale_evidence import stale as asked
+
+    form.give_tables(lambda workspace: asked(workspace, days=days, current=current))
 
 
 def doubts(form: AuditOptions) -> None:
@@ -91,5 +120,5 @@ def replication(form: AuditOptions) -> None:
     form.give_events(asked)
 
 
-COMMANDS = (doubts, why, history, replication)
+COMMANDS = (invalidated, stale, doubts, why, history, replication)
 """Commands of this file, in the order of the help."""

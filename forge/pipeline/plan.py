@@ -7,21 +7,22 @@ language's playbook, and the others that fit best. The same task and the same li
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from forge.domain.digest import canonical
+from forge import __version__
+from forge.domain.digest import canonical, digest_of
 from forge.domain.task import Task
 from forge.domain.verdict import ReasonCode
 from forge.errors import UsageError
 from forge.events import ChosenSkill, LessonProposed, PlanAccepted
-from forge.events.plan import BestKernel, EarlierExperiment, Triage
+from forge.events.plan import BestKernel, EarlierExperiment, SkillLibrary, Triage
 from forge.operations import find_operation
 from forge.operations.operation import OwnReference
 from forge.pipeline.called_names import called_names
 from forge.pipeline.lesson import AMENDED, amended, content_of
-from forge.pipeline.libraries import read_libraries
 from forge.pipeline.outcome import Outcome
+from forge.pipeline.skill_package import PACKAGE, PIN, read_package
 from forge.pipeline.skill_ranking import Concept
 from forge.pipeline.skill_search import Hit, search
-from forge.pipeline.skills import Category, Skill
+from forge.pipeline.skills import EMBEDDED, Category, Skill, embedded_skills
 from forge.pipeline.task_facts import Bottleneck, bottleneck, triage
 
 MOST = 5
@@ -45,6 +46,8 @@ _LOW_PRECISION = ("int8", "uint8", "fp8_e4m3")
 Lessons = Mapping[str, Sequence[LessonProposed]]
 """Lessons accepted into each playbook, in order, by the playbook's id."""
 NO_LESSONS: Lessons = {}
+Library = tuple[tuple[Skill, ...], tuple[SkillLibrary, ...]]
+"""Skills, and the libraries that they were read from."""
 
 
 def plan(
@@ -174,3 +177,20 @@ def _why(hit: Hit) -> str:
     role = {"operation": "guide to the operation", "playbook": "playbook of the language"}
     said = role.get(hit.skill.front.category, hit.skill.front.category)
     return f"{said}: matches {'; '.join(hit.matched)} (BM25 {hit.ranked.shown_score})"
+
+
+def read_libraries(home: Path | None) -> Library:
+    """Read the embedded library, and the package in `home`; raise UsageError if the package isn't the pinned one."""
+    embedded = embedded_skills()
+    first = _described_library(embedded, provider=EMBEDDED, version=__version__)
+    if home is None:
+        return embedded, (first,)
+    packaged = read_package(home)
+    absent = SkillLibrary(provider=PACKAGE, state="absent", version=None, sha256=None, skills=0)
+    second = _described_library(packaged, provider=PACKAGE, version=PIN) if packaged else absent
+    return (*embedded, *packaged), (first, second)
+
+
+def _described_library(skills: tuple[Skill, ...], *, provider: str, version: str) -> SkillLibrary:
+    digest = digest_of({one.id: one.sha256 for one in skills})
+    return SkillLibrary(provider=provider, state="read", version=version, sha256=digest, skills=len(skills))

@@ -8,23 +8,23 @@ from forge.domain.digest import canonical, sha256
 from forge.domain.own_operation import is_own
 from forge.domain.policy import Policy
 from forge.domain.task import Objective, Task
-from forge.domain.tensors import TORCH_NAMES, TensorSpec
+from forge.domain.tensors import TORCH_NAMES, DType, TensorSpec
 from forge.events import PromptRendered
 from forge.events.plan import Triage
+from forge.lab.device.toolkit import gpu_code
 from forge.languages import Language, find_language
 from forge.operations import find_operation, reference_source
 from forge.operations.operation import Operation
 from forge.pipeline.asked_values import bounds_of, own_terms, values_of
 from forge.pipeline.budget import DEFAULT_TOKENS, Told, fit, tokens_of
 from forge.pipeline.fence import fenced
-from forge.pipeline.hardware import described
 from forge.pipeline.metadata_schema import metadata_schema
 from forge.pipeline.outcome import Outcome
 from forge.pipeline.skills import Skill
 from forge.pipeline.starter_kernel import starter_kernel
 from forge.pipeline.task_facts import LAUNCH_US, Bottleneck, bottleneck, least_traffic
 from forge.pipeline.templates import environment
-from forge.platforms import PROCESSORS
+from forge.platforms import PROCESSORS, Processor
 
 TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 4
 OBJECTIVES: dict[Objective, str] = {
@@ -90,7 +90,7 @@ def _variables(
         "operation": _operation_variables(task, operation, policy),
         "task_id": task.task_id,
         "further": list(task.further_shapes),
-        "hardware": described(PROCESSORS[task.target.gpu], task.dtype),
+        "hardware": described_processor(PROCESSORS[task.target.gpu], task.dtype),
         "reference": fenced(reference_source(operation), "python"),
         "objective": OBJECTIVES[task.objective],
         "files": list(REQUIRED_FILES),
@@ -153,3 +153,28 @@ def _operand(spec: TensorSpec, task: Task) -> dict[str, object]:
         "sizes": list(spec.sizes(task.shape)),
         "element": f"torch.{TORCH_NAMES[spec.element_type(task.dtype)]}",
     }
+
+
+def described_processor(processor: Processor, dtype: DType) -> dict[str, object]:
+    """Return names and values for a table. Figures that the vendor doesn't publish are left out."""
+    rates = {name: processor.peak_tflop_s.get(name) for name in dict.fromkeys((dtype, "fp32"))}
+    peaks = ", ".join(f"{name} {rate:g} TFLOP/s" for name, rate in rates.items() if rate is not None)
+    lines: tuple[tuple[str, str | None], ...] = (
+        ("memory", _with_unit(processor.memory_gb, "GB")),
+        ("memory bandwidth", _with_unit(processor.peak_bandwidth_gb_s, "GB/s")),
+        ("peak rates, dense", peaks or None),
+        ("multiprocessors", _with_unit(processor.multiprocessors, "")),
+        ("shared memory of each", _with_unit(processor.shared_kb_per_multiprocessor, "KiB")),
+        ("last cache they share", _with_unit(processor.l2_mb, "MiB")),
+    )
+    return {
+        "name": processor.name,
+        "arch": processor.arch,
+        "code": gpu_code(processor.arch) if processor.platform == "cuda" else None,
+        "on_gpu": processor.platform != "cpu",
+        "figures": [[name, value] for name, value in lines if value is not None],
+    }
+
+
+def _with_unit(value: float | None, unit: str) -> str | None:
+    return None if value is None else f"{value:g} {unit}".strip()

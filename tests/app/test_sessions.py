@@ -5,10 +5,9 @@ from typing import Any
 
 import pytest
 
-from forge.app.sessions.fence import fenced
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.model_exchange import ModelAnswer, ModelUnanswered
-from forge.app.sessions.opening import Means, SessionRequest, grant, open_session, withdraw, work_off
+from forge.app.sessions.opening import Means, SessionRequest, fenced, grant, open_session, withdraw, work_off
 from forge.app.sessions.replaying import replay_session
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Ask, Denied, Draft, Judged, Missed, Replied, Screen, Step, Submit, Wish

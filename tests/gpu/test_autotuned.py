@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from forge.domain.configuration import Configuration
 from forge.domain.tensors import parse_dtype
 from forge.domain.verdict import Accepted, Rejected
+from forge.lab.calls.configurations import Configuration
 from forge.lab.launch_plan.launcher import kept_plan
 from forge.lab.verification import examine
 from forge.lookup.tuned import CONFIGURATION_FILE

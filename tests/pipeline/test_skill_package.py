@@ -12,7 +12,7 @@ import pytest
 
 from forge.domain.digest import sha256
 from forge.errors import UsageError
-from forge.pipeline.libraries import read_libraries
+from forge.pipeline.plan import read_libraries
 from forge.pipeline.skill_package import MOST_BYTES, PACKAGE, PIN, read_package
 from forge.pipeline.skills import embedded_skills
 

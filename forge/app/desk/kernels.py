@@ -6,8 +6,7 @@ from forge.app.audit.answer import named_rows
 from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.view import View
 from forge.app.desk.withheld import without_hidden_of_runs
-from forge.app.kernels.answers import find_kernel
-from forge.app.kernels.promotions import find_promotion
+from forge.app.kernels.answers import find_kernel, find_promotion
 from forge.errors import NotFound
 from forge.events import KernelPromoted
 from forge.ledger.signatures.checkpoints import newest_checkpoint, signing_state

@@ -6,7 +6,7 @@ from forge.app.access.tokens import Caller
 from forge.app.desk.permits import may_look_into
 from forge.app.desk.session_figures import may_be_told
 from forge.app.desk.withheld import hidden_shapes, without_hidden
-from forge.app.ledger.envelope import in_envelope
+from forge.app.ledger.ledger_answers import in_envelope
 from forge.app.workspace import Workspace
 from forge.domain.tensors import Shape
 from forge.errors import ForgeError

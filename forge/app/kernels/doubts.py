@@ -6,9 +6,9 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from forge.app.kernels.answers import find_promotion
 from forge.app.kernels.decisions import REASON_LIMIT
 from forge.app.kernels.open_doubts import open_doubts
-from forge.app.kernels.promotions import find_promotion
 from forge.app.known_kernel import require_kernel
 from forge.app.plain_events import OfWorkspace
 from forge.app.user.given_reason import require_reason

@@ -4,11 +4,11 @@ import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
-from forge.app.ledger.envelope import in_envelope
 from forge.app.stored.keys_place import keys_folder
 from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace
+from forge.events import Event, Recorded
 from forge.ledger.audit.history import audit
 from forge.ledger.audit.report import KeptCheckpoint
 from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE
@@ -26,6 +26,21 @@ def recorded_events(
     """Return the events after `after_seq` in order, with their envelopes; `types` and `limit` restrict them."""
     found = workspace.ledger.read(after_seq=after_seq, types=types, limit=limit)
     return [in_envelope(recorded, recorded.event.model_dump(mode="json")) for recorded in found]
+
+
+def in_envelope(recorded: Recorded[Event], payload: object) -> Data:
+    """Return what is shown of an event: its place, time and writer beside its payload."""
+    return {
+        "seq": recorded.seq,
+        "type": recorded.event.TYPE,
+        "stream": recorded.stream,
+        "stream_version": recorded.stream_version,
+        "recorded_at": recorded.recorded_at,
+        "actor": recorded.actor,
+        "run": recorded.correlation_id,
+        "event_hash": recorded.event_hash,
+        "payload": payload,
+    }
 
 
 def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None = None, full: bool = False) -> Data:

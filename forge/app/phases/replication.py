@@ -4,8 +4,8 @@ import dataclasses
 from datetime import datetime
 
 from forge.app.incumbent import incumbent_kernel, standing_of
+from forge.app.kernels.answers import find_promotion
 from forge.app.kernels.decisions import record_decision
-from forge.app.kernels.promotions import find_promotion
 from forge.app.machine.chosen_executor import executor_of
 from forge.app.machine.process_name import process_sha256
 from forge.app.phases.phase_inputs import artifact_of, evidence_of, require_loadable

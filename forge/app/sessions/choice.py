@@ -1,8 +1,10 @@
 """Turns what a person chose at the command line into an author, its prices, and what answers its requests."""
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -24,6 +26,10 @@ TAKES: dict[str, dict[str, bool | None]] = {
     "person": {"--profile": None},
 }
 """Author that works from a brief -> its options, and whether each must be given. None: it may be."""
+MICRO = 1_000_000
+"""Number of micro-dollars in a dollar."""
+_AMOUNT = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
+_PRICE = re.compile(rf"(?P<model>[^=\s]{{1,100}})=(?P<prompt>{_AMOUNT}),(?P<answer>{_AMOUNT})", re.ASCII)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,3 +120,18 @@ def _whole(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= len("100000")):
         raise UsageError(f"bad option {name}={text!r:.100}: expected NAME=N, such as finalists=2", hint=HINT)
     return int(text)
+
+
+def parse_price(untrusted_text: str) -> Price:
+    """Return a model's price from `MODEL=IN,OUT`, in dollars for a million tokens; raise UsageError."""
+    found = _PRICE.fullmatch(untrusted_text)
+    if found is None:
+        raise UsageError(
+            f"bad price {untrusted_text!r:.200}: expected MODEL=IN,OUT in dollars for a million tokens, with at most "
+            "six decimals, such as example-1=3,15"
+        )
+    return Price(
+        model=found["model"],
+        prompt_micro_dollars=int(Decimal(found["prompt"]) * MICRO),
+        answer_micro_dollars=int(Decimal(found["answer"]) * MICRO),
+    )

@@ -1,10 +1,12 @@
 """Opens, works off and ends sessions."""
 
-from contextlib import suppress
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from forge.app.sessions.fence import fenced
 from forge.app.sessions.finding import find_session
 from forge.app.sessions.judging import Progress
 from forge.app.sessions.ledger_ground import LedgerGround, Watch
@@ -29,6 +31,7 @@ from forge.errors import (
     UsageError,
 )
 from forge.events.session import BudgetGranted, SessionClosed, SessionOpened, WishRefused
+from forge.ledger.runs.taken import held
 from forge.pipeline.sessions.loop import Loop
 from forge.projections.sessions import SessionState
 
@@ -123,6 +126,17 @@ def source_stored(workspace: Workspace, state: SessionState) -> AuthorSource:
             "expected the program that opened it"
         )
     return AuthorSource.model_validate_json(workspace.blobs.get(stored))
+
+
+@contextmanager
+def fenced(runs_root: Path, session_id: str) -> Iterator[bool]:
+    """Yield True if this process has the session until the block ends; False if another process has it.
+
+    The system releases the lock when the process ends, even by a kill.
+    """
+    lock = os.open(runs_root / f"session-{session_id}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    with held(lock) as is_ours:
+        yield is_ours
 
 
 def work_off(workspace: Workspace, session_id: str, author: Author, means: Means) -> SessionState:

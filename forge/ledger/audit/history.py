@@ -5,15 +5,19 @@ payload bytes are hashed as they are; `payload` compares their form with the sta
 """
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 from forge.errors import LedgerCorrupt, UsageError, WorkspaceNotFound
-from forge.ledger.audit.contents import content_problems
+from forge.ledger.audit.each_ledger import imported_ledgers, problem_of, rows_of
 from forge.ledger.audit.evidence import EvidenceCheck
 from forge.ledger.audit.file import file_problems, page_problems
 from forge.ledger.audit.imported import ForeignLedgers
+from forge.ledger.audit.models import TYPES as MODEL_TYPES
+from forge.ledger.audit.models import ModelNumbers
+from forge.ledger.audit.numbers import TYPES as NUMERIC_TYPES
+from forge.ledger.audit.numbers import Numbers
 from forge.ledger.audit.published import Published
 from forge.ledger.audit.read_only import connect_to_read
 from forge.ledger.audit.report import (
@@ -24,7 +28,13 @@ from forge.ledger.audit.report import (
     KeptCheckpoint,
     Vouching,
 )
+from forge.ledger.audit.reports import TYPES as REPORT_TYPES
+from forge.ledger.audit.reports import report_problems
 from forge.ledger.audit.rows import Reading
+from forge.ledger.audit.sealed_files import TYPES as FILE_TYPES
+from forge.ledger.audit.sealed_files import sealed_file_problems
+from forge.ledger.audit.session_spreads import TYPES as SPREAD_TYPES
+from forge.ledger.audit.session_spreads import spread_problems
 from forge.ledger.audit.signatures import DECISIVE, GivenCheckpoint
 from forge.proof.note import VerifierKey
 
@@ -67,7 +77,8 @@ def audit(
             reading.begin(connection, asked={note.size for note in (given, *notes.values()) if note is not None})
             if whole := _read_rows(reading, connection, row_problems, full=full):
                 file_found += [*reading.left_over(), *imported.problems(connection, reading.imports)]
-                file_found += _content_problems(connection, runs, published) if published else []
+                if published and runs is not None:
+                    file_found += [*_content_problems(connection, runs), *published.problems(connection)]
             decided = _last_decision(connection)
             file_found += page_problems(connection)
     except (sqlite3.Error, LedgerCorrupt, UnicodeDecodeError) as error:  # the last: SQLite's message quotes damage
@@ -161,9 +172,16 @@ def _last_decision(connection: sqlite3.Connection) -> int:
     return last if isinstance(last, int) else 0
 
 
-def _content_problems(connection: sqlite3.Connection, runs: Path | None, published: Published) -> list[AuditProblem]:
-    """Return what stored bytes and published files don't bear out."""
-    return (content_problems(connection, runs) if runs is not None else []) + published.problems(connection)
+def _content_problems(connection: sqlite3.Connection, runs: Path) -> Iterator[AuditProblem]:
+    """Yield what events of this ledger, and of imported ones, say that the bytes they name don't."""
+    yield from sealed_file_problems(rows_of(connection, None, FILE_TYPES), runs)
+    for ledger_id in (None, *imported_ledgers(connection)):
+        of_runs = Numbers(runs, run_folders=ledger_id is None).problems(rows_of(connection, ledger_id, NUMERIC_TYPES))
+        of_models = ModelNumbers(runs).problems(rows_of(connection, ledger_id, MODEL_TYPES))
+        of_reports = report_problems(rows_of(connection, ledger_id, REPORT_TYPES), runs)
+        of_spreads = spread_problems(rows_of(connection, ledger_id, SPREAD_TYPES), runs)
+        for one in (*of_runs, *of_models, *of_reports, *of_spreads):
+            yield one if ledger_id is None else problem_of(ledger_id, one)
 
 
 def _read_rows(reading: Reading, connection: sqlite3.Connection, problems: list[AuditProblem], *, full: bool) -> bool:
