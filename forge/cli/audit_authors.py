@@ -43,7 +43,7 @@ def rejections(
     from forge.app.audit.authors import rejections as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "author": author}
-    answer = form.give_tables(
+    answer = form.give_quickly(
         lambda workspace: asked(
             workspace,
             by=by,
@@ -80,7 +80,7 @@ def claims(
     """
     from forge.app.audit.authors import claims as asked
 
-    form.give_tables(lambda workspace: asked(workspace, by=by))
+    form.give_quickly(lambda workspace: asked(workspace, by=by))
 
 
 def experiments(
@@ -117,7 +117,7 @@ def experiments(
     from forge.app.audit.authors import experiments as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "author": author}
-    form.give_tables(
+    form.give_quickly(
         lambda workspace: asked(workspace, text=text, axis=axis, layer=layer, ended=ended, limit=limit, wanted=wanted)
     )
 
@@ -140,7 +140,7 @@ def effectiveness(
     from forge.app.audit.authors import effectiveness as asked
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "language": language}
-    form.give_tables(lambda workspace: asked(workspace, by=by, wanted=wanted))
+    form.give_quickly(lambda workspace: asked(workspace, by=by, wanted=wanted))
 
 
 COMMANDS = (rejections, claims, experiments, effectiveness)

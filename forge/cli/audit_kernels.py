@@ -23,7 +23,7 @@ def invalidated(form: AuditOptions) -> None:
     """
     from forge.app.audit.stale_evidence import invalidated as asked
 
-    form.give_tables(asked)
+    form.give_quickly(asked)
 
 
 def stale(
@@ -42,7 +42,7 @@ def stale(
     """
     from forge.app.audit.stale_evidence import stale as asked
 
-    form.give_tables(lambda workspace: asked(workspace, days=days, current=current))
+    form.give_quickly(lambda workspace: asked(workspace, days=days, current=current))
 
 
 def doubts(form: AuditOptions) -> None:
@@ -52,7 +52,7 @@ def doubts(form: AuditOptions) -> None:
     """
     from forge.app.kernels.open_doubts import doubts as asked
 
-    form.give_events(asked)
+    form.give_quickly(asked)
 
 
 def why(
@@ -70,7 +70,7 @@ def why(
 
         form.give(lambda workspace: asked(OfWorkspace(workspace), kernel_id))
     else:
-        form.give_events(lambda workspace: asked(workspace, kernel_id))
+        form.give_quickly(lambda workspace: asked(workspace, kernel_id))
     suggest("next", f"forge ledger prove {kernel_id}")
 
 
@@ -94,7 +94,7 @@ def history(
     from forge.app.audit.histories import history as asked
 
     over = require_baseline(baseline)
-    form.give_drawn_events(
+    form.give_drawn(
         lambda workspace: asked(
             workspace,
             kernel=kernel_id,
@@ -117,7 +117,7 @@ def replication(form: AuditOptions) -> None:
     """
     from forge.app.audit.replication import replication as asked
 
-    form.give_events(asked)
+    form.give_quickly(asked)
 
 
 COMMANDS = (invalidated, stale, doubts, why, history, replication)

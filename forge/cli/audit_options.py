@@ -17,11 +17,9 @@ from forge.errors import UsageError
 if TYPE_CHECKING:
     from forge.app.audit.answer import Answer
     from forge.app.plain_events import HasEvents
-    from forge.app.stored.tables import HasTables
     from forge.app.workspace import Workspace
 
     Ask = Callable[[Workspace], Answer]
-    AskTables = Callable[[HasTables], Answer]
     AskEvents = Callable[[HasEvents], Answer]
     Drawing = Callable[[Answer], None]
 
@@ -76,24 +74,14 @@ class AuditOptions:
         self._emit(answer, plot, draw)
         return answer
 
-    def give_tables(
-        self, ask: "AskTables", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None
-    ) -> "Answer":
-        """Print an answer that needs the tables alone, and return it. `plot` and `draw` make its drawings.
-
-        If the tables stand at the ledger's head, no event is loaded. Otherwise the whole workspace is opened, and
-        brings them up to the ledger.
-        """
-        answer = self._quick_answer(ask)
-        if answer is None:
-            return self.give(ask, plot=plot, draw=draw)
-        self._emit(answer, plot, draw)
-        return answer
-
-    def give_events(
+    def give_quickly(
         self, ask: "AskEvents", *, plot: "Drawing | None" = None, draw: "Drawing | None" = None
     ) -> "Answer":
-        """Do the same for an answer that needs some events, too, as documents."""
+        """Print an answer that needs the tables, and perhaps some events as documents; return it.
+
+        If the tables stand at the ledger's head, no model is loaded. Otherwise the whole workspace is opened, and
+        brings them up to the ledger. `plot` and `draw` make the answer's drawings.
+        """
         answer = self._quick_answer(ask)
         if answer is None:
             from forge.app.plain_events import OfWorkspace
@@ -102,7 +90,7 @@ class AuditOptions:
         self._emit(answer, plot, draw)
         return answer
 
-    def _quick_answer(self, ask: "AskTables | AskEvents") -> "Answer | None":
+    def _quick_answer(self, ask: "AskEvents") -> "Answer | None":
         return ask_at_head(self.home, ask)
 
     def _emit(self, answer: "Answer", plot: "Drawing | None", draw: "Drawing | None") -> None:
@@ -141,7 +129,7 @@ class EvidenceOptions(AuditOptions):
         """Print the answer that leaves out the evidence of the machines that the user named."""
         return super().give(lambda workspace: ask(self._without_nodes(workspace)), plot=plot, draw=draw)
 
-    def _quick_answer(self, ask: "AskTables | AskEvents") -> "Answer | None":
+    def _quick_answer(self, ask: "AskEvents") -> "Answer | None":
         """Return None if evidence is left out, because only the ledger says which evidence a machine gathered."""
         return None if self.without_node else super()._quick_answer(ask)
 
@@ -162,16 +150,10 @@ class DrawnAuditOptions(EvidenceOptions):
     plot: Plot = None
     draw: Draw = False
 
-    def give_drawn_tables(self, ask: "AskTables", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
-        """Give an answer that needs the tables alone, and draw it if the user asked for that."""
-        self.give_tables(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
-
-    def _plotted(self, plot: "Callable[[Answer, Path], None]") -> "Drawing | None":
-        return None if self.plot is None else partial(self._plot, plot, self.plot)
-
-    def give_drawn_events(self, ask: "AskEvents", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
-        """Do the same for an answer that needs some events, too."""
-        self.give_events(ask, plot=self._plotted(plot), draw=draw if self.draw else None)
+    def give_drawn(self, ask: "AskEvents", *, plot: "Callable[[Answer, Path], None]", draw: "Drawing") -> None:
+        """Give an answer as `give_quickly` does, and draw it if the user asked for that."""
+        plotted = None if self.plot is None else partial(self._plot, plot, self.plot)
+        self.give_quickly(ask, plot=plotted, draw=draw if self.draw else None)
 
     @staticmethod
     def _plot(plot: "Callable[[Answer, Path], None]", file: Path, answer: "Answer") -> None:

@@ -42,9 +42,7 @@ def leaderboard(
         kernels.extend(standing_kernels(workspace, wanted=wanted))
         return asked(workspace, baseline=over, wanted=wanted)
 
-    form.give_drawn_tables(
-        ask, plot=lambda _, path: plot_speedups(kernels, path), draw=lambda _: draw_speedups(kernels)
-    )
+    form.give_drawn(ask, plot=lambda _, path: plot_speedups(kernels, path), draw=lambda _: draw_speedups(kernels))
 
 
 def regressions(
@@ -66,7 +64,7 @@ def regressions(
     """
     from forge.app.audit.speed import regressions as asked
 
-    form.give_tables(lambda workspace: asked(workspace, slower=slower, everything=everything))
+    form.give_quickly(lambda workspace: asked(workspace, slower=slower, everything=everything))
 
 
 def fast_p(
@@ -93,7 +91,7 @@ def fast_p(
 
     wanted: dict[Filter, str | None] = {"op": op, "gpu": gpu, "dtype": dtype, "language": language}
     over = require_baseline(baseline)
-    form.give_tables(lambda workspace: asked(workspace, levels=levels or FAST_LEVELS, baseline=over, wanted=wanted))
+    form.give_quickly(lambda workspace: asked(workspace, levels=levels or FAST_LEVELS, baseline=over, wanted=wanted))
 
 
 def roofline(
@@ -109,7 +107,7 @@ def roofline(
     from forge.app.audit.drawing import draw_roofline, plot_roofline
     from forge.app.audit.rooflines import roofline as asked
 
-    form.give_drawn_events(
+    form.give_drawn(
         lambda workspace: asked(workspace, gpu=gpu, wanted={"dtype": dtype, "op": op}),
         plot=plot_roofline,
         draw=draw_roofline,

@@ -19,7 +19,7 @@ def sql(
     """
     from forge.app.audit.free_sql import ask
 
-    form.give_tables(lambda workspace: ask(workspace, query, limit=limit, seconds=seconds))
+    form.give_quickly(lambda workspace: ask(workspace, query, limit=limit, seconds=seconds))
 
 
 def views(form: AuditOptions) -> None:
@@ -29,7 +29,7 @@ def views(form: AuditOptions) -> None:
     """
     from forge.app.audit.free_sql import views as asked
 
-    form.give_tables(asked)
+    form.give_quickly(asked)
 
 
 COMMANDS = (sql, views)

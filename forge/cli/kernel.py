@@ -12,7 +12,7 @@ from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.lists import Asked, show_kernels
 from forge.cli.opening import ask_at_head, ask_events, open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, short
+from forge.cli.output import emit_answer, emit_json, short
 from forge.cli.signed import say_if_unsigned
 from forge.cli.suggest import suggest
 
@@ -80,15 +80,12 @@ def history(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> No
     from forge.app.kernels.kernel_history import kernel_history
 
     found: dict[str, Any] = ask_events(home, lambda events: kernel_history(events, kernel_id))  # Any: JSON
-    if as_json:
-        emit_json(found)
-    else:
-        columns = ("seq", "recorded at", "event", "", "actor", "hash")
-        rows = [
-            (e["seq"], e["recorded_at"][:19], e["type"], e["what"], e["actor"], short(e["event_hash"]))
-            for e in found["events"]
-        ]
-        emit_table(f"{kernel_id}: {found['status']}", columns, rows)
+    columns = ("seq", "recorded at", "event", "", "actor", "hash")
+    rows = [
+        (e["seq"], e["recorded_at"][:19], e["type"], e["what"], e["actor"], short(e["event_hash"]))
+        for e in found["events"]
+    ]
+    emit_answer(found, f"{kernel_id}: {found['status']}", columns, rows, as_json=as_json)
 
 
 @app.command()
@@ -101,10 +98,8 @@ def claims(kernel_id: KernelId, home: Home = None, as_json: Json = False) -> Non
     from forge.app.user.home import find_home
 
     found: dict[str, Any] = kernel_claims(find_home(home), kernel_id)  # Any: a JSON document
-    if as_json:
-        emit_json(found)
-    else:
-        emit_table(kernel_id, ("about", "sentence"), [(one["about"], one["text"]) for one in found["sentences"]])
+    rows = [(one["about"], one["text"]) for one in found["sentences"]]
+    emit_answer(found, kernel_id, ("about", "sentence"), rows, as_json=as_json)
     suggest("next", "forge claims check FILE")
 
 
@@ -129,11 +124,9 @@ def export(
 
     with open_workspace(home) as workspace:
         exported: dict[str, Any] = export_kernel(workspace, kernel_id, folder, revoked_too=revoked_too)  # Any: JSON
-    if as_json:
-        emit_json(exported)
-    else:
-        rows = [(name, short(digest)) for name, digest in exported["files"].items()]
-        emit_table(f"{kernel_id} ({exported['status']}) in {exported['folder']}", ("file", "sha256"), rows)
+    rows = [(name, short(digest)) for name, digest in exported["files"].items()]
+    title = f"{kernel_id} ({exported['status']}) in {exported['folder']}"
+    emit_answer(exported, title, ("file", "sha256"), rows, as_json=as_json)
     suggest("next", f"forge ledger prove {kernel_id}")
 
 
@@ -244,7 +237,5 @@ def _show_decision(said: str, kernel_id: str, decided: dict[str, Any], *, dry_ru
 
 
 def _show(title: str, document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
-    if as_json:
-        emit_json(document)
-    else:
-        emit_table(title, ("", ""), [(name, value) for name, value in document.items() if value is not None])
+    rows = [(name, value) for name, value in document.items() if value is not None]
+    emit_answer(document, title, ("", ""), rows, as_json=as_json)

@@ -13,7 +13,7 @@ from forge.cli.group import CommandGroup
 from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
 from forge.cli.opening import ask_at_head, open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_answer, emit_json, emit_table, say
 from forge.cli.signed import say_unvouched
 from forge.cli.suggest import suggest
 
@@ -256,7 +256,5 @@ def rebuild(home: Home = None, as_json: Json = False) -> None:
     """
     with open_workspace(home) as workspace:
         compared = workspace.publication.build_anew()
-    if as_json:
-        emit_json({"files": compared})
-    else:
-        emit_table("Projections", ("file", "state"), [(one["file"], one["state"]) for one in compared])
+    rows = [(one["file"], one["state"]) for one in compared]
+    emit_answer({"files": compared}, "Projections", ("file", "state"), rows, as_json=as_json)

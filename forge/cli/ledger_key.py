@@ -8,7 +8,7 @@ import typer
 
 from forge.cli.opening import ask_events, open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_answer, say
 from forge.cli.signed import say_unvouched
 from forge.cli.suggest import suggest
 from forge.errors import UsageError
@@ -89,8 +89,6 @@ def _passphrase(file: Path | None, *, confirm: bool) -> str:
 
 
 def _show(document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
-    if as_json:
-        emit_json(document)
-    else:
-        emit_table("Key", ("", ""), [(name, value) for name, value in document.items() if value is not None])
+    rows = [(name, value) for name, value in document.items() if value is not None]
+    emit_answer(document, "Key", ("", ""), rows, as_json=as_json)
     say_unvouched(document.get("unvouched_adoptions", []))

@@ -7,7 +7,7 @@ import typer
 from forge.cli.lists import show_lessons
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, short
+from forge.cli.output import emit_answer, short
 from forge.cli.suggest import suggest
 
 app = typer.Typer(
@@ -99,12 +99,10 @@ def show_lesson(lesson_id: LessonId, home: Home = None, as_json: Json = False) -
 
 
 def _show(document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
-    if as_json:
-        emit_json(document)
-        return
     shown = {
         **document,
         "experiment_seqs": ", ".join(map(str, document["experiment_seqs"])),
         "playbook_sha256": short(document["playbook_sha256"]) if document["playbook_sha256"] else None,
     }
-    emit_table("Lesson", ("", ""), [(name, value) for name, value in shown.items() if value is not None])
+    rows = [(name, value) for name, value in shown.items() if value is not None]
+    emit_answer(document, "Lesson", ("", ""), rows, as_json=as_json)

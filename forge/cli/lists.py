@@ -6,7 +6,7 @@ from typing import Any
 
 from forge.cli.document import emit_document
 from forge.cli.kernel_summary import resident_interval
-from forge.cli.output import SIMULATED, emit_json, emit_table, say, shape_text, short
+from forge.cli.output import SIMULATED, emit_answer, emit_json, emit_table, say, shape_text, short
 from forge.cli.suggest import suggest
 from forge.errors import UnknownName
 
@@ -100,11 +100,8 @@ def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None,
         sort=asked.sort,
         limit=asked.limit,
     )
-    if asked.as_json:
-        emit_json(found)
-    else:
-        rows = [(f"r{one['number']}", one["run_id"], state_text(one), _folder(one), one["task_id"]) for one in found]
-        emit_table("Runs", ("number", "run", "state", "folder", "task"), rows)
+    rows = [(f"r{one['number']}", one["run_id"], state_text(one), _folder(one), one["task_id"]) for one in found]
+    emit_answer(found, "Runs", ("number", "run", "state", "folder", "task"), rows, as_json=asked.as_json)
 
 
 def _folder(summary: Document) -> str:
@@ -120,11 +117,8 @@ def show_tasks(tasks: Iterable[Document], asked: Asked, *, op: str | None, gpu: 
         sort=asked.sort,
         limit=asked.limit,
     )
-    if asked.as_json:
-        emit_json(found)
-    else:
-        rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], _shapes(t)) for t in found]
-        emit_table("Tasks", ("task", "operation", "gpu", "dtype", "shape"), rows)
+    rows = [(t["task_id"], t["op"], t["target"]["gpu"], t["dtype"], _shapes(t)) for t in found]
+    emit_answer(found, "Tasks", ("task", "operation", "gpu", "dtype", "shape"), rows, as_json=asked.as_json)
 
 
 def show_kernels(
@@ -142,9 +136,6 @@ def show_kernels(
         sort=asked.sort,
         limit=asked.limit,
     )
-    if asked.as_json:
-        emit_json(found)
-        return
     rows = [
         (
             *(e["kernel_id"], e["status"], shape_text(e["shape"])),
@@ -152,7 +143,7 @@ def show_kernels(
         )
         for e in found
     ]
-    emit_table("Kernels", tuple(KERNEL_COLUMNS), rows)
+    emit_answer(found, "Kernels", tuple(KERNEL_COLUMNS), rows, as_json=asked.as_json)
 
 
 def _resident(entry: Document) -> str:
@@ -171,31 +162,23 @@ def show_task(task: Document, *, as_json: bool) -> None:
 
 def show_tokens(tokens: Sequence[Document], *, as_json: bool) -> None:
     """Print tokens with their states."""
-    if as_json:
-        emit_json(tokens)
-        return
     columns = ("name", "scope", "state", "expires_at", "granted_at", "granted_by")
     rows = [[*(one[column] for column in columns), short(one["token_sha256"])] for one in tokens]
-    emit_table("Tokens", ("name", "scope", "state", "expires", "granted", "by", "digest"), rows)
+    heads = ("name", "scope", "state", "expires", "granted", "by", "digest")
+    emit_answer(tokens, "Tokens", heads, rows, as_json=as_json)
 
 
 def show_lessons(lessons: Sequence[Document], *, as_json: bool) -> None:
     """Print lessons."""
-    if as_json:
-        emit_json(lessons)
-        return
     rows = [(one["lesson_id"], one["state"], one["playbook"], one["ended"], one["text"]) for one in lessons]
-    emit_table("Lessons", ("lesson", "state", "playbook", "ended", "what it says"), rows)
+    emit_answer(lessons, "Lessons", ("lesson", "state", "playbook", "ended", "what it says"), rows, as_json=as_json)
 
 
 def show_requests(requests: Sequence[Document], *, as_json: bool) -> None:
     """Print open requests for work."""
-    if as_json:
-        emit_json(requests)
-        return
     columns = ("run_id", "target", "state", "until", "requested_by", "requested_at")
     rows = [[one[column] for column in columns] for one in requests]
-    emit_table("Open requests", ("run", "target", "state", "until", "by", "at"), rows)
+    emit_answer(requests, "Open requests", ("run", "target", "state", "until", "by", "at"), rows, as_json=as_json)
 
 
 def show_run(summary: Document, *, with_hint: bool = True) -> None:

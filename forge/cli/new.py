@@ -7,7 +7,7 @@ import typer
 
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import emit_answer
 from forge.cli.suggest import suggest
 
 
@@ -32,10 +32,7 @@ def new(
     with open_workspace(home) as workspace:
         made = write_starter(workspace, task, directory, solution=solution)
         is_newest = is_newest_runs(workspace, str(made["task_id"]))
-    if as_json:
-        emit_json(made)
-    else:
-        emit_table("Starting point", ("task", "folder"), [(made["task_id"], made["folder"])])
+    emit_answer(made, "Starting point", ("task", "folder"), [(made["task_id"], made["folder"])], as_json=as_json)
     suggest(
         "next", f"forge submit last {directory}" if is_newest else f"forge pipeline {made['task_id']} {directory}"
     )

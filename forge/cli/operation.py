@@ -8,7 +8,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.operation_tables import show_operation, show_operations
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table
+from forge.cli.output import emit_answer
 
 if TYPE_CHECKING:
     from forge.operations.operation import Operation
@@ -69,10 +69,7 @@ def describe_operations(home: Home = None, as_json: Json = False) -> None:
 
     with open_workspace(home) as workspace:
         recorded = describe_promoted(workspace)
-    if as_json:
-        emit_json(recorded)
-    else:
-        emit_table("Described", ("operation", "event"), list(recorded.items()))
+    emit_answer(recorded, "Described", ("operation", "event"), list(recorded.items()), as_json=as_json)
 
 
 def _document(op: str, home: Path | None) -> dict[str, object]:

@@ -64,6 +64,14 @@ def emit_table(title: str, columns: Sequence[str], rows: Sequence[Row]) -> None:
     sys.stdout.write("".join(f"{line}\n" for line in ([paint.heading(visible(title))] if title else []) + lines))
 
 
+def emit_answer(document: object, title: str, columns: Sequence[str], rows: Sequence[Row], *, as_json: bool) -> None:
+    """Print an answer: its document as JSON, or its rows as a table."""
+    if as_json:
+        emit_json(document)
+    else:
+        emit_table(title, columns, rows)
+
+
 def painter(stream: "TextIO") -> Painter:
     """Return what paints for a stream: nothing unless it is a terminal that wants colours."""
     from forge.app.machine.terminal import wants_colour

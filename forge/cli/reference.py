@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 import typer
 
 from forge.cli.opening import open_workspace
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_answer, emit_json, emit_table, say
 from forge.cli.progress import reporting
 from forge.cli.suggest import suggest, unused
 
@@ -50,10 +50,8 @@ def create_from_reference(
             raise typer.Exit(1)
         opened = freeze_reference(workspace, found)
     paths = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
-    if as_json:
-        emit_json({**paths, "inferred": document, "same_as": opened.same_as})
-    else:
-        emit_table("Task", ("task", "run", "prompt"), [tuple(paths.values())])
+    answer = {**paths, "inferred": document, "same_as": opened.same_as}
+    emit_answer(answer, "Task", ("task", "run", "prompt"), [tuple(paths.values())], as_json=as_json)
     say_same(opened.same_as)
     suggest("next", f"forge new {opened.task_id} {unused('my-kernel')}")
 

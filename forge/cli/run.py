@@ -9,7 +9,7 @@ from forge.cli.list_options import Limit, Sort
 from forge.cli.lists import Asked, show_run, show_runs
 from forge.cli.opening import ask_at_head, ask_run, open_workspace
 from forge.cli.options import Home, Json, Run
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_answer, emit_json, say
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
@@ -34,10 +34,7 @@ def open_run(
     with open_workspace(home) as workspace:
         opened = open_another(workspace, task)
     document = {"task_id": opened.task_id, "run_id": opened.run_id, "prompt_path": str(opened.prompt_path)}
-    if as_json:
-        emit_json(document)
-    else:
-        emit_table("Run", ("run", "prompt"), [(opened.run_id, opened.prompt_path)])
+    emit_answer(document, "Run", ("run", "prompt"), [(opened.run_id, opened.prompt_path)], as_json=as_json)
     suggest("next", f"forge submit {opened.run_id} DIR")
 
 
@@ -135,11 +132,9 @@ def check(run: Run, home: Home = None, as_json: Json = False) -> None:
     run_id, problems = ask_run(
         home, run, lambda opened, found: (found.run_id, check_run(opened.home / RUNS_FOLDER, found))
     )
-    if as_json:
-        emit_json({"run_id": run_id, "ok": not problems, "problems": problems})
-    else:
-        rows = [(problem["kind"], problem["path"]) for problem in problems] or [("ok", "as it was sealed")]
-        emit_table(run_id, ("", "file"), rows)
+    rows = [(problem["kind"], problem["path"]) for problem in problems] or [("ok", "as it was sealed")]
+    document = {"run_id": run_id, "ok": not problems, "problems": problems}
+    emit_answer(document, run_id, ("", "file"), rows, as_json=as_json)
     if problems:
         suggest("try", "forge ledger verify")
         raise typer.Exit(1)
@@ -161,7 +156,5 @@ def abort(
     with open_workspace(home) as workspace:
         state = workspace.find_run(run)
         close(workspace, state, reason)
-    if as_json:
-        emit_json({"run_id": state.run_id, "state": "aborted"})
-    else:
-        emit_table("Run", ("run", "state"), [(state.run_id, "aborted")])
+    rows = [(state.run_id, "aborted")]
+    emit_answer({"run_id": state.run_id, "state": "aborted"}, "Run", ("run", "state"), rows, as_json=as_json)

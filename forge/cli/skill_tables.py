@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from forge.cli.output import emit_json, emit_table, emit_text, say
+from forge.cli.output import emit_answer, emit_json, emit_table, emit_text, say
 
 if TYPE_CHECKING:
     from forge.pipeline.skill_ranking import RankedSkill
@@ -13,11 +13,9 @@ Document = dict[str, Any]  # Any: a JSON document
 
 def show_skills(documents: Sequence[Document], *, as_json: bool) -> None:
     """Print every skill, without its text."""
-    if as_json:
-        emit_json(list(documents))
-        return
     rows = [(one["id"], one["category"], ", ".join(one["language"]), one["summary"]) for one in documents]
-    emit_table("Skills", ("skill", "category", "languages", "what it is about"), rows)
+    columns = ("skill", "category", "languages", "what it is about")
+    emit_answer(list(documents), "Skills", columns, rows, as_json=as_json)
 
 
 def show_skill(document: Document, text: str, *, as_json: bool) -> None:

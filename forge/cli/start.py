@@ -8,7 +8,7 @@ import typer
 from forge.cli.document import fact_text
 from forge.cli.opening import open_workspace
 from forge.cli.options import Cluster, DeviceName, Home, Json, PlainNetwork
-from forge.cli.output import SIMULATED, emit_json, emit_table, say
+from forge.cli.output import SIMULATED, emit_answer, emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 
@@ -100,12 +100,9 @@ def _show_cluster(cluster: str, *, plain_network: bool, as_json: bool) -> None:
     from forge.domain.policy import Policy
 
     found = cluster_report(cluster, Policy(), plain_network=plain_network)
-    if as_json:
-        emit_json(found)
-        return
     columns = ("place", "usable", "gpu", "forge", "torch", "isolation", "why_not")
     rows = [[one.get(column) if one.get(column) is not None else "" for column in columns] for one in found]
-    emit_table("Places of the cluster", columns, rows)
+    emit_answer(found, "Places of the cluster", columns, rows, as_json=as_json)
 
 
 def _calibrate(home: Path | None, *, as_json: bool) -> None:
@@ -134,12 +131,9 @@ def _calibrate(home: Path | None, *, as_json: bool) -> None:
         "env_sha256": environment.env_sha256,
         "ceilings": ceilings.model_dump(),
     }
-    if as_json:
-        emit_json(document)
-        return
     rows = [(name, _rate(name, value)) for name, value in ceilings.model_dump(exclude={"flop_per_s"}).items()]
     rows += [(f"flop_per_s {name}", f"{rate / 1e12:.1f} T/s") for name, rate in ceilings.flop_per_s.items()]
-    emit_table("Ceilings of this machine", ("", ""), rows)
+    emit_answer(document, "Ceilings of this machine", ("", ""), rows, as_json=as_json)
 
 
 def _rate(name: str, value: float | None) -> str:

@@ -7,7 +7,7 @@ import typer
 from forge.cli.lists import show_tokens
 from forge.cli.opening import open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_json, emit_table, say
+from forge.cli.output import emit_answer, emit_json, emit_table, say
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Tokens: let programs ask over HTTP or MCP.", no_args_is_help=True, rich_markup_mode=None)
@@ -71,7 +71,5 @@ def revoke(name: Name, home: Home = None, as_json: Json = False) -> None:
 
     with open_workspace(home) as workspace:
         revoked = revoke_token(workspace, name)
-    if as_json:
-        emit_json(revoked)
-    else:
-        emit_table("Token", ("name", "scope", "state"), [(revoked["name"], revoked["scope"], revoked["state"])])
+    rows = [(revoked["name"], revoked["scope"], revoked["state"])]
+    emit_answer(revoked, "Token", ("name", "scope", "state"), rows, as_json=as_json)

@@ -9,7 +9,7 @@ import typer
 from forge.cli.lists import show_requests
 from forge.cli.opening import open_workspace
 from forge.cli.options import Cluster, Home, JobsPerNode, Json, On, PlainNetwork, Run
-from forge.cli.output import emit_json, emit_json_line, emit_table, say, visible
+from forge.cli.output import emit_answer, emit_json_line, say, visible
 from forge.cli.side_by_side import GAVE_UP, serve_side_by_side
 from forge.cli.suggest import suggest
 
@@ -156,10 +156,7 @@ def request(
     with open_workspace(home) as workspace:
         request_work(workspace, workspace.find_run(run), phases[until])
         summary = request_summary(workspace.find_run(run))
-    if as_json:
-        emit_json(summary)
-    else:
-        emit_table("Requested", ("", ""), list(summary.items()))
+    emit_answer(summary, "Requested", ("", ""), list(summary.items()), as_json=as_json)
     suggest("next", "forge work --once")
 
 
@@ -188,7 +185,4 @@ def withdraw(run: Run, reason: Reason = "withdrawn by hand", home: Home = None, 
         state = workspace.find_run(run)
         withdraw_work(workspace, state, reason)
     document = {"run_id": state.run_id, "withdrawn": True, "reason": reason}
-    if as_json:
-        emit_json(document)
-    else:
-        emit_table("Withdrawn", ("run", "reason"), [(state.run_id, reason)])
+    emit_answer(document, "Withdrawn", ("run", "reason"), [(state.run_id, reason)], as_json=as_json)
