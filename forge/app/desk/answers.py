@@ -99,7 +99,7 @@ def experiments(
         found = authors.experiments(
             view.published, text=text, ended=ended, limit=limit, wanted={"op": op, "gpu": gpu}
         )
-        return _told(view, found.document() | {"title": found.title})
+        return without_hidden_of_runs(view.workspace, found.document() | {"title": found.title})
 
     if text is not None:  # there are too many texts to keep an answer for each
         return ask()
@@ -109,12 +109,12 @@ def experiments(
 def all_lessons(view: View) -> Data:
     """Return every lesson, in the order of their proposals."""
     items = [described(one) for one in lessons(view.workspace)]
-    return _told(view, {"items": items, "next": None, "seq": view.head.seq})
+    return without_hidden_of_runs(view.workspace, {"items": items, "next": None, "seq": view.head.seq})
 
 
 def notes(view: View, *, op: str, gpu: str | None) -> Data:
     """Return everything that is recorded about an operation."""
-    return _told(view, gather(OfWorkspace(view.published), op=op, gpu=gpu))
+    return without_hidden_of_runs(view.workspace, gather(OfWorkspace(view.published), op=op, gpu=gpu))
 
 
 def leaderboard(view: View, *, wanted: dict[Filter, str | None], baseline: str | None) -> Data:
@@ -178,13 +178,7 @@ def audit(view: View, name: str, asked: Mapping[str, str], *, limit: int) -> Dat
     promotion = document.get("promotion")
     if isinstance(promotion, dict):  # its rows are of the same run
         document["run_id"] = promotion["run_id"]
-    return _told(view, document)
-
-
-def _told(view: View, document: Data) -> Data:
-    told = without_hidden_of_runs(view.workspace, document)
-    assert isinstance(told, dict)
-    return told
+    return without_hidden_of_runs(view.workspace, document)
 
 
 def _audits(

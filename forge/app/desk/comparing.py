@@ -8,7 +8,7 @@ from forge.app.audit import drawing, histories, rooflines
 from forge.app.desk import samples
 from forge.app.desk.answers import RANKING
 from forge.app.desk.view import View
-from forge.app.desk.withheld import hidden_shapes, without_hidden
+from forge.app.desk.withheld import without_hidden_of
 from forge.app.kernels.answers import find_kernel
 from forge.app.plain_events import OfWorkspace
 from forge.app.runs.run_comparison import compare_runs
@@ -27,10 +27,8 @@ def compare_kernels(view: View, a: str, b: str) -> Data:
     """Return what differs between two kernels: sources, gates and times with their intervals."""
     entries = [find_kernel(view.workspace, name) for name in (a, b)]
     before, after = (view.workspace.find_run(str(entry["run_id"])) for entry in entries)
-    hidden = (*hidden_shapes(view.workspace, before), *hidden_shapes(view.workspace, after))
-    told = without_hidden(compare_runs(OfWorkspace(view.workspace), of_state(before), of_state(after)), hidden)
-    assert isinstance(told, dict)
-    return {"a": a, "b": b, **told}
+    compared = compare_runs(OfWorkspace(view.workspace), of_state(before), of_state(after))
+    return {"a": a, "b": b, **without_hidden_of(view.workspace, [before, after], compared)}
 
 
 def speedups_picture(view: View) -> str:

@@ -43,9 +43,7 @@ def all_kernels(
 
 def kernel_document(view: View, kernel_id: str) -> Data:
     """Return a kernel's entry in the registry; raise UnknownName."""
-    told = without_hidden_of_runs(view.workspace, find_kernel(view.workspace, kernel_id))
-    assert isinstance(told, dict)
-    return told
+    return without_hidden_of_runs(view.workspace, find_kernel(view.workspace, kernel_id))
 
 
 def kernel_file(view: View, kernel_id: str, name: str) -> str:

@@ -10,7 +10,7 @@ from forge.app.desk.paging import page, parse_cursor
 from forge.app.desk.permits import DECIDED, may_look_into, require_look_into
 from forge.app.desk.refused_calls import NotShown
 from forge.app.desk.view import View
-from forge.app.desk.withheld import hidden_shapes, without_hidden
+from forge.app.desk.withheld import without_hidden_of
 from forge.app.phases.phase_answer import phase_answer
 from forge.app.runs.author_log import run_log
 from forge.app.runs.states import task_of
@@ -91,9 +91,7 @@ def run_document(view: View, caller: Caller, name: str) -> Data:
     found["error"] = run.error.event.detail if run.error is not None else None
     if not inside:
         found |= {"reason": None, "error": None}
-    told = without_hidden(found, hidden_shapes(view.workspace, run))
-    assert isinstance(told, dict)
-    return told
+    return without_hidden_of(view.workspace, [run], found)
 
 
 def plan_of(run: RunState) -> Data | None:
@@ -118,9 +116,7 @@ def counterexample(view: View, caller: Caller, name: str) -> Data:
         "mend": said["mend"],
         "findings": answer["findings"],
     }
-    told = without_hidden(found, hidden_shapes(view.workspace, run))
-    assert isinstance(told, dict)
-    return told
+    return without_hidden_of(view.workspace, [run], found)
 
 
 def profiles(view: View, caller: Caller, name: str) -> Data:
@@ -137,8 +133,7 @@ def profiles(view: View, caller: Caller, name: str) -> Data:
         for recorded in view.workspace.ledger.read(correlation_id=run.run_id, types=(ProfileCaptured.TYPE,))
         if holds(recorded, ProfileCaptured)
     ]
-    told = without_hidden(found, hidden_shapes(view.workspace, run))
-    return {"items": told, "next": None, "seq": view.head.seq}
+    return without_hidden_of(view.workspace, [run], {"items": found, "next": None, "seq": view.head.seq})
 
 
 def candidate_document(view: View, caller: Caller, digest: str) -> Data:
@@ -173,9 +168,7 @@ def _described(view: View, run: RunState) -> Data:
         "state": run.state,
         "gates": _gates(run),
     }
-    told = without_hidden(found, hidden_shapes(view.workspace, run))
-    assert isinstance(told, dict)
-    return told
+    return without_hidden_of(view.workspace, [run], found)
 
 
 def _gates(run: RunState) -> list[Data]:

@@ -12,6 +12,7 @@ from forge.domain.tensors import Shape
 from forge.projections.run_lookup import run_state
 from forge.projections.runs import RunState
 
+Data = dict[str, object]
 WITHHELD = "withheld: it names a held-out shape"
 """Text in place of one that would name a held-out shape."""
 SECRET_FIELDS = frozenset({"held_out", "held_out_seed"})
@@ -35,7 +36,14 @@ def hidden_shapes(workspace: Workspace, run: RunState) -> tuple[Shape, ...]:
     return tuple(hidden)
 
 
-def without_hidden_of_runs(workspace: Workspace, found: object) -> object:
+def without_hidden_of(workspace: Workspace, runs: Sequence[RunState], found: Data) -> Data:
+    """Return a document about some runs without their held-out shapes."""
+    document = without_hidden(found, [shape for run in runs for shape in hidden_shapes(workspace, run)])
+    assert isinstance(document, dict)
+    return document
+
+
+def without_hidden_of_runs(workspace: Workspace, found: Data) -> Data:
     """Return a document over many runs, each part that names a run in `run_id` without that run's held-out shapes.
 
     A run is looked up only for a part in which some text may name a shape.
@@ -55,7 +63,9 @@ def without_hidden_of_runs(workspace: Workspace, found: object) -> object:
             case _:
                 return part
 
-    return without_hidden(told(found), ())
+    document = without_hidden(told(found), ())
+    assert isinstance(document, dict)
+    return document
 
 
 def _may_name_a_shape(part: object) -> bool:
