@@ -3,7 +3,7 @@
 import base64
 from pathlib import Path
 
-from forge.app.user.user_paths import read_regular
+from forge.app.user.user_paths import read_named
 from forge.domain.authoring import MOST_IMAGE_CHARACTERS
 from forge.errors import UsageError
 
@@ -17,11 +17,8 @@ PICTURE_BYTES = MOST_IMAGE_CHARACTERS * 3 // 4
 
 def read_picture(name: str) -> str:
     """Return a picture in base64; raise UsageError for another file."""
-    try:
-        content = read_regular(Path(name), limit_bytes=PICTURE_BYTES)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"the picture {name[:200]!r} can't be read ({why}): expected a PNG or JPEG") from error
+    what = f"the picture {name[:200]!r}"
+    content = read_named(Path(name), what=what, expected="a PNG or JPEG", limit_bytes=PICTURE_BYTES)
     if not content.startswith(tuple(PICTURES)):
-        raise UsageError(f"the picture {name[:200]!r} begins with {content[:8]!r}: expected a PNG or JPEG")
+        raise UsageError(f"{what} begins with {content[:8]!r}: expected a PNG or JPEG")
     return base64.b64encode(content).decode()

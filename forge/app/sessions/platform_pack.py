@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from forge.app.user.user_paths import read_regular
+from forge.app.user.user_paths import read_named
 from forge.errors import UsageError
 from forge.platforms import PLATFORMS
 from forge.platforms.packs import EXPORT_BYTES, CounterReading, Pack, read_export
@@ -14,11 +14,8 @@ def read_profile(pack: Pack, untrusted_text: str) -> tuple[CounterReading, ...]:
     if not colon:
         expected = ", ".join(f"{one}:FILE" for one in pack.readers)
         raise UsageError(f"bad profile {untrusted_text[:200]!r}: expected {expected}")
-    try:
-        content = read_regular(Path(name), limit_bytes=EXPORT_BYTES)
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else str(error)
-        raise UsageError(f"the profile {name[:200]!r} can't be read ({why}): expected an export of {tool}") from error
+    what = f"the profile {name[:200]!r}"
+    content = read_named(Path(name), what=what, expected=f"an export of {tool}", limit_bytes=EXPORT_BYTES)
     return read_export(pack, tool, content)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from forge.app.machine.chosen_executor import executor_of
 from forge.app.tasks.create import Opened, open_first_run
-from forge.app.user.user_paths import read_regular
+from forge.app.user.user_paths import read_named
 from forge.app.workspace import Workspace
 from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.domain.own_operation import PREFIX, is_own
@@ -204,17 +204,12 @@ def parse_name(untrusted_name: str | None) -> str:
 
 def read_source(path: Path, *, what: str = "reference") -> bytes:
     """Return the bytes of a file of source text, in UTF-8 without NUL; raise UsageError, which says `what` it is."""
-    try:
-        content = read_regular(path, limit_bytes=FILE_LIMIT_BYTES)
-    except (OSError, ValueError) as error:
-        why = str(error) if isinstance(error, ValueError) else error.strerror
-        message = f"the {what} {str(path)!r} can't be read ({why}): expected a file of source text"
-        raise UsageError(message) from error
+    named = f"the {what} {str(path)!r}"
+    content = read_named(path, what=named, expected="a file of source text", limit_bytes=FILE_LIMIT_BYTES)
     try:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
-        why = f"isn't UTF-8 (byte {error.start})"
-        raise UsageError(f"the {what} {str(path)!r} {why}: expected source text") from error
+        raise UsageError(f"{named} isn't UTF-8 (byte {error.start}): expected source text") from error
     if not text.strip() or "\0" in text:
-        raise UsageError(f"the {what} {str(path)!r} is empty or has NUL characters: expected source text")
+        raise UsageError(f"{named} is empty or has NUL characters: expected source text")
     return content

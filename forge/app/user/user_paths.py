@@ -32,6 +32,15 @@ def read_regular(path: Path, *, limit_bytes: int) -> bytes:
     return content
 
 
+def read_named(path: Path, *, what: str, expected: str, limit_bytes: int) -> bytes:
+    """Return the bytes of a file that the caller names; raise UsageError, which says `what` it is and is expected."""
+    try:
+        return read_regular(path, limit_bytes=limit_bytes)
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{what} can't be read ({why}): expected {expected}") from error
+
+
 def make_parent(target: Path) -> None:
     """Make the folder that a new file or folder is put into; raise UsageError if it can't be made."""
     try:
