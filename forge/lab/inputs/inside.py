@@ -4,7 +4,6 @@ Each gate asks the shapes that it always asks. A shape outside the domain become
 costs much more than the old shape, other axes are made shorter.
 """
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from forge.domain.kernel_domain import KernelDomain, effective_layouts
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, LayoutName
 from forge.lab.inputs.random_sizes import WIDEST
 from forge.lab.inputs.seeded import Seeded
+from forge.lab.inputs.shape_budget import costs_of
 from forge.lab.runner import PROCESSOR, Runner
 from forge.operations.operation import Operation
 
@@ -72,7 +72,7 @@ class Inside:
         edges = edge_shapes(
             domain, self.public, lambda axis, shape: self._cheaper(domain, shape, limits, pinned=axis)
         )
-        asked = [shape for shape in edges if not _exceeds(_costs(self.operation, shape), limits)]
+        asked = [shape for shape in edges if not _exceeds(costs_of(self.operation, shape), limits)]
         wide = self.operation.reduced_axis
         most = {axis: max(WIDEST if axis == wide else 0, 2 * size) for axis, size in self.public.items()}
         drawn = [random_inside(domain, self.public, most, rng) for _ in range(RANDOM_SHAPES)]
@@ -80,27 +80,22 @@ class Inside:
 
     def is_cheap(self, shape: Mapping[str, int]) -> bool:
         """Return whether a call at a shape costs little, or little more than at the public one."""
-        return not _exceeds(_costs(self.operation, shape), self._limits(self.public))
+        return not _exceeds(costs_of(self.operation, shape), self._limits(self.public))
 
     def _limits(self, *shapes: Mapping[str, int]) -> Costs:
-        costs = [_costs(self.operation, shape) for shape in shapes]
+        costs = [costs_of(self.operation, shape) for shape in shapes]
         elements, flops = (COST_FACTOR * max(one) for one in zip(*costs, strict=True))
         return max(elements, self.runner.cheap_elements), max(flops, CHEAP_FLOPS)
 
     def _cheaper(self, domain: KernelDomain, shape: Mapping[str, int], limits: Costs, *, pinned: str = "") -> Sizes:
         """Return the nearest shape inside, made smaller until its cost is allowed; `pinned` isn't made shorter."""
         found = nearest_inside(domain, shape, self.public)
-        while _exceeds(_costs(self.operation, found), limits):
+        while _exceeds(costs_of(self.operation, found), limits):
             smaller = _smaller(self.operation, domain, found, pinned)
             if smaller is None:
                 break
             found = smaller
         return found
-
-
-def _costs(operation: Operation, shape: Mapping[str, int]) -> Costs:
-    operands = (*operation.inputs, *operation.returned)
-    return sum(math.prod(spec.sizes(shape)) for spec in operands), operation.flops(shape)
 
 
 def _exceeds(costs: Costs, most: Costs) -> bool:
@@ -114,7 +109,7 @@ def _smaller(operation: Operation, domain: KernelDomain, found: Sizes, pinned: s
         if axis == pinned or not 0 < halved < found[axis]:
             continue
         candidate = nearest_inside(domain, {**found, axis: halved}, found)
-        if candidate.get(pinned) == found.get(pinned) and _costs(operation, candidate) < _costs(operation, found):
+        if candidate.get(pinned) == found.get(pinned) and costs_of(operation, candidate) < costs_of(operation, found):
             return candidate
     return None
 

@@ -55,21 +55,20 @@ def narrowed(operation: Operation, shape: Mapping[str, int]) -> Mapping[str, int
     return {**shape, operation.reduced_axis: width}
 
 
+def costs_of(operation: Operation, shape: Mapping[str, int]) -> tuple[int, int]:
+    """Return the elements of all operands, and the floating-point operations."""
+    operands = (*operation.inputs, *operation.returned)
+    return sum(math.prod(spec.sizes(shape)) for spec in operands), operation.flops(shape)
+
+
 def affordable(
     operation: Operation, shape: Mapping[str, int], public: Mapping[str, int], *, most_elements: int = MOST_ASKED
 ) -> Mapping[str, int]:
     """Halve the shape's free axes, the longest first, until it costs little or as much as the public shape."""
-
-    def costs(of: Mapping[str, int]) -> tuple[int, int]:
-        operands = (*operation.inputs, *operation.returned)
-        return sum(math.prod(spec.sizes(of)) for spec in operands), operation.flops(of)
-
-    elements, flops = costs(public)
+    elements, flops = costs_of(operation, public)
+    limits = max(elements, most_elements), max(flops, MOST_FLOPS)
     smaller = dict(shape)
-    while any(
-        size > most
-        for size, most in zip(costs(smaller), (max(elements, most_elements), max(flops, MOST_FLOPS)), strict=True)
-    ):
+    while any(cost > limit for cost, limit in zip(costs_of(operation, smaller), limits, strict=True)):
         longest = max(operation.free_axes, key=lambda axis: smaller[axis], default=None)
         if longest is None or smaller[longest] <= 1:
             break
