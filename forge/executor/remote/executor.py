@@ -101,8 +101,7 @@ class RemoteExecutor:
 
     def calibrate(self) -> Ceilings:
         """Measure the highest rates of the other machine's device."""
-        measured: Ceilings = self._ask(AskCalibrate())
-        return measured
+        return self._ask(AskCalibrate())
 
     def examine(self, job: Job, *, progress: Progress) -> Examination:
         """Judge a candidate there."""
@@ -113,8 +112,7 @@ class RemoteExecutor:
 
     def examine_build(self, job: Job, *, progress: Progress) -> Examination:
         """Screen and build a candidate there."""
-        examined: Examination = self._ask(AskJob(call="examine_build", job=sent(job)), progress)
-        return examined
+        return self._ask(AskJob(call="examine_build", job=sent(job)), progress)
 
     def measure(
         self,
@@ -136,66 +134,51 @@ class RemoteExecutor:
             contenders=tuple(contenders),
             ceilings=ceilings,
         )
-        measured: SlopeSamples | ReplaySamples | Failed = self._ask(call, progress)
-        return measured
+        return self._ask(call, progress)
 
     def artifact_at(
         self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
     ) -> tuple[ArtifactFile, ...] | Failed:
         """Return the built files with the launch plan of the job's shape."""
-        files: tuple[ArtifactFile, ...] | Failed = self._ask(
-            AskBuilt(call="artifact_at", job=sent(job), artifact=artifact), progress
-        )
-        return files
+        return self._ask(AskBuilt(call="artifact_at", job=sent(job), artifact=artifact), progress)
 
     def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
         """Screen the job's contenders there."""
-        screened: ContenderScreening = self._ask(AskJob(call="screen", job=sent(job)), progress)
-        return screened
+        return self._ask(AskJob(call="screen", job=sent(job)), progress)
 
     def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> DraftScreening:  # noqa: ARG002
         """Screen an author's drafts there."""
-        screened: DraftScreening = self._ask(AskDrafts(job=sent(job), step=step), progress)
-        return screened
+        return self._ask(AskDrafts(job=sent(job), step=step), progress)
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
         """Return the shortest possible time on the machine that runs the job, in nanoseconds."""
-        floor: float = self._ask(AskFloor(job=sent(job), ceilings=ceilings, resident=resident))
-        return floor
+        return self._ask(AskFloor(job=sent(job), ceilings=ceilings, resident=resident))
 
     def own_claims(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> dict[str, float]:
         """Return the numbers that the candidate's bench.py prints there."""
-        said: dict[str, float] = self._ask(AskBuilt(call="own_claims", job=sent(job), artifact=artifact), progress)
-        return said
+        return self._ask(AskBuilt(call="own_claims", job=sent(job), artifact=artifact), progress)
 
     def counters(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> Counters:
         """Return a profiler's counters of the candidate's launches there."""
-        counted: Counters = self._ask(AskBuilt(call="counters", job=sent(job), artifact=artifact), progress)
-        return counted
+        return self._ask(AskBuilt(call="counters", job=sent(job), artifact=artifact), progress)
 
     def operators(
         self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress
     ) -> tuple[OperatorTime, ...]:
         """Return torch's profile of the candidate's calls there."""
-        counted: tuple[OperatorTime, ...] = self._ask(
-            AskBuilt(call="operators", job=sent(job), artifact=artifact), progress
-        )
-        return counted
+        return self._ask(AskBuilt(call="operators", job=sent(job), artifact=artifact), progress)
 
     def machine_code(self, artifact: tuple[ArtifactFile, ...]) -> tuple[CodeFacts, ...]:
         """Return facts about the candidate's device code."""
-        facts: tuple[CodeFacts, ...] = self._ask(AskCode(artifact=artifact))
-        return facts
+        return self._ask(AskCode(artifact=artifact))
 
     def profiler(self, job: Job) -> ProfilerTool:
         """Return the profiler to use for a job there."""
-        tool: ProfilerTool = self._ask(AskJob(call="profiler", job=sent(job)))
-        return tool
+        return self._ask(AskJob(call="profiler", job=sent(job)))
 
     def tool_version(self, tool: ProfilerTool) -> str:
         """Return a profiler's version there."""
-        version: str = self._ask(AskTool(tool=tool))
-        return version
+        return self._ask(AskTool(tool=tool))
 
     def _ask(self, call: Call, progress: Progress = _quiet) -> Any:
         """Send a call and return its answer, checked against its form; raise CalledOff if the work was called off."""
