@@ -31,7 +31,7 @@ from statistics import mean, median
 import torch
 
 from forge.app.check.check import CheckRequest, check
-from forge.app.sessions.told import log_lines, shown_counterexample
+from forge.app.sessions.feedback import log_lines, shown_counterexample
 from forge.authors.document import feedback_document
 from forge.domain.authoring import BudgetLeft, Judged
 from forge.domain.digest import sha256

@@ -31,7 +31,7 @@ MAY_NAME_TRIALS = (
     "app/stored/leave_out_machines.py",  # what one machine recorded, trials too, left out of an answer
     "app/stored/hide_undecided.py",  # what trials of undecided runs tell, hidden from an answer
     "app/desk/session_figures.py",  # what trials of undecided runs tell, withheld from callers
-    "app/desk/told.py",  # likewise
+    "app/desk/event_teller.py",  # likewise
     "app/phases/speed_estimates.py",  # records an estimate; a benchmark says what is promoted
     "app/session",
     "app/solve/",  # hands drafts in; gates and clock say what becomes of them

@@ -8,7 +8,7 @@ from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.opening import open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
-from forge.cli.signed import say_if_unsigned
+from forge.cli.signing_notes import say_if_unsigned
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Benchmarks: withdraw recorded measurements.", no_args_is_help=True, rich_markup_mode=None)

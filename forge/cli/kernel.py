@@ -13,7 +13,7 @@ from forge.cli.lists import Asked, show_kernels
 from forge.cli.opening import ask_at_head, ask_events, open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_answer, emit_json, short
-from forge.cli.signed import say_if_unsigned
+from forge.cli.signing_notes import say_if_unsigned
 from forge.cli.suggest import suggest
 
 app = typer.Typer(help="Kernels: promoted candidates.", no_args_is_help=True, rich_markup_mode=None)

@@ -14,7 +14,7 @@ from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
 from forge.cli.opening import ask_at_head, open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_answer, emit_json, emit_table, say
-from forge.cli.signed import say_unvouched
+from forge.cli.signing_notes import say_unvouched
 from forge.cli.suggest import suggest
 
 app = typer.Typer(

@@ -12,7 +12,7 @@ from forge.cli.opening import ask_events, open_workspace, told
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.progress import reporting
-from forge.cli.signed import NEW_KEY
+from forge.cli.signing_notes import NEW_KEY
 from forge.cli.suggest import suggest
 
 

@@ -9,7 +9,7 @@ import typer
 from forge.cli.opening import ask_events, open_workspace
 from forge.cli.options import Home, Json
 from forge.cli.output import emit_answer, say
-from forge.cli.signed import say_unvouched
+from forge.cli.signing_notes import say_unvouched
 from forge.cli.suggest import suggest
 from forge.errors import UsageError
 

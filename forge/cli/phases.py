@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.benchmark_tables import show_workloads
 from forge.cli.candidate_log import show_log, show_place
 from forge.cli.estimate import show_estimate
 from forge.cli.evidence import show_evidence
@@ -13,9 +14,8 @@ from forge.cli.options import DeviceName, Home, Json, On, Quiet, Run, Verbose
 from forge.cli.output import SIMULATED, emit_json, emit_table, emit_text, say, short
 from forge.cli.phase_answers import bench_answers, next_command, promote_answer, submit_answer, verify_answer
 from forge.cli.replication import replicate
-from forge.cli.signed import say_if_unsigned
+from forge.cli.signing_notes import say_if_unsigned
 from forge.cli.suggest import suggest
-from forge.cli.timed import show_workloads
 from forge.errors import UsageError
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people

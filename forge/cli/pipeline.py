@@ -13,7 +13,7 @@ from forge.cli.phase_answers import bench_answer, next_command, promote_answer, 
 from forge.cli.phases import Again, Author, leave, show
 from forge.cli.pipeline_summary import finished, show_summary
 from forge.cli.progress import tell_pace
-from forge.cli.signed import say_if_unsigned
+from forge.cli.signing_notes import say_if_unsigned
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:

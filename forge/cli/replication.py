@@ -8,7 +8,7 @@ import typer
 from forge.cli.opening import open_workspace
 from forge.cli.output import emit_json, emit_table
 from forge.cli.progress import reporting
-from forge.cli.signed import say_if_unsigned
+from forge.cli.signing_notes import say_if_unsigned
 from forge.cli.suggest import suggest
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people

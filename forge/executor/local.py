@@ -19,7 +19,7 @@ from forge.executor.turns import lock_of, turn
 from forge.lab.calls.artifact import staged_files
 from forge.lab.contenders.present import PresentContender
 from forge.lab.device.health import require_health
-from forge.lab.device.room import lacks_memory, require_room
+from forge.lab.device.out_of_memory import lacks_memory, require_room
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent, Job, Progress, processors
 from forge.lab.judge_version import gates_sha256

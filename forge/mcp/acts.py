@@ -82,12 +82,12 @@ async def task_brief(call: Asking, asked: forms.BriefForm) -> Fitted:
 
 async def submit(call: Asking, asked: forms.SubmitForm) -> Fitted:
     """Submit a candidate. It answers at once with a run_id; then call wait."""
-    from forge.app.desk import asking
+    from forge.app.desk import changes
 
     found = await asyncio.wrap_future(
         call.desk.write(
             call.caller,
-            lambda workspace: asking.submit(
+            lambda workspace: changes.submit(
                 workspace,
                 call.caller,
                 task=asked.task,

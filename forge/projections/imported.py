@@ -13,7 +13,7 @@ from forge.ledger.audit.read_only import connect_to_read
 from forge.ledger.audit.report import AuditProblem, AuditReport
 from forge.ledger.chain import FORMAT, StoredRow, genesis_hash
 from forge.ledger.statements import COLUMNS, SELECT_FOREIGN
-from forge.projections.read_through import are_sound, refusals_of
+from forge.projections.reader_refusals import are_sound, refusals_of
 
 _FORM = f"""
 CREATE TABLE ledger_meta (one, ledger_id, origin, format, genesis_hash);

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from forge.app.access.tokens import Caller
-from forge.app.desk import asking, handed_in_bytes
+from forge.app.desk import changes, handed_in_bytes
 from forge.errors import RequestRefused
 from tests.cli.asking import HONEST, ask, copied, create_task, history, ledger_stands
 from tests.web.conftest import undecided
@@ -97,8 +97,8 @@ def test_one_author_keeps_only_so_many_bytes(
     ada, eve, olga = Caller("author", "ada"), Caller("author", "eve"), Caller("operator", "olga")
 
     def hand_in(caller: Caller, key: str) -> dict[str, object]:
-        with asking.opened(home, caller) as workspace:
-            return asking.submit(workspace, caller, task=task, untrusted_files=FILES, until=None, key=key)
+        with changes.opened(home, caller) as workspace:
+            return changes.submit(workspace, caller, task=task, untrusted_files=FILES, until=None, key=key)
 
     made = [hand_in(ada, key) for key in ("one", "two")]
     before = len(history(home))
@@ -114,15 +114,15 @@ def test_one_author_keeps_only_so_many_bytes(
 def test_one_author_fills_the_workers_queue_only_so_far(
     filled_workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(asking, "MOST_WAITING", 2)
+    monkeypatch.setattr(changes, "MOST_WAITING", 2)
     home = copied(filled_workspace, tmp_path / "home")
     task = ask("task", "list", "--home", home, "--json").document[-1]["task_id"]
     ada, eve, olga = Caller("author", "ada"), Caller("author", "eve"), Caller("operator", "olga")
 
     def hand_in(caller: Caller, key: str, **more: Any) -> dict[str, object]:
         given = {"task": task, "untrusted_files": FILES, "until": "verify", "key": key, **more}
-        with asking.opened(home, caller) as workspace:
-            return asking.submit(workspace, caller, **given)
+        with changes.opened(home, caller) as workspace:
+            return changes.submit(workspace, caller, **given)
 
     made = [hand_in(ada, key) for key in ("one", "two")]
     for until in ("verify", "promote"):
@@ -131,12 +131,12 @@ def test_one_author_fills_the_workers_queue_only_so_far(
         assert refused.value.status == 429
     assert hand_in(ada, "two") == made[1], "what was asked before is answered"
     quiet = hand_in(ada, "quiet", until=None)
-    with asking.opened(home, ada) as workspace, pytest.raises(RequestRefused, match="wait for workers"):
-        asking.ask_for_work(workspace, ada, str(quiet["run_id"]), "verify")
+    with changes.opened(home, ada) as workspace, pytest.raises(RequestRefused, match="wait for workers"):
+        changes.ask_for_work(workspace, ada, str(quiet["run_id"]), "verify")
     assert hand_in(eve, "one")["verdict"] == "accepted", "another author has room of its own"
     assert all(hand_in(olga, key)["verdict"] == "accepted" for key in ("a", "b", "c"))
-    with asking.opened(home, ada) as workspace:
-        asking.withdraw(workspace, ada, str(made[0]["run_id"]), "a better one is there")
+    with changes.opened(home, ada) as workspace:
+        changes.withdraw(workspace, ada, str(made[0]["run_id"]), "a better one is there")
     assert hand_in(ada, "three")["until"] == "verify"
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from forge.app.access.tokens import Caller, require_accepted
-from forge.app.desk.asking import opened
+from forge.app.desk.changes import opened
 from forge.app.desk.rates import LongAnswers, Rate
 from forge.app.desk.refused_calls import LACKING_RIGHTS, RefusedCalls
 from forge.app.desk.view import View

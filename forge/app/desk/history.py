@@ -1,8 +1,8 @@
 """The ledger as documents: events, the checkpoint, and proofs of inclusion and consistency."""
 
 from forge.app.access.tokens import Caller
+from forge.app.desk.event_teller import Teller
 from forge.app.desk.paging import page, parse_cursor
-from forge.app.desk.told import Teller
 from forge.app.desk.view import View
 from forge.errors import NotFound, UsageError
 from forge.ledger.signatures.checkpoints import newest_checkpoint, signing_state

@@ -13,7 +13,7 @@ from forge.ledger.audit.history import audit
 from forge.ledger.audit.report import KeptCheckpoint
 from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE
 from forge.projections.imported import imported_refusals
-from forge.projections.read_through import refusals
+from forge.projections.reader_refusals import refusals
 from forge.proof.files import key_of, read
 from forge.proof.note import NOTE_LIMIT_BYTES
 

@@ -38,7 +38,7 @@ from forge.ledger.signatures.keyring import FOLDER, PRIVATE, Keyring
 from forge.ledger.signatures.signing import SEED_BYTES
 from forge.ledger.store import Ledger
 from forge.ledger.transfer.copies import Progress, copy_blobs, copy_database, copy_run, open_copy, run_folder, runs_in
-from forge.projections.read_through import STOPS_READERS, refusals
+from forge.projections.reader_refusals import STOPS_READERS, refusals
 
 EPOCH_BYTES = 6
 """Number of random bytes in an epoch's name. They are 48 bits: a thousand restores have an equal name with a chance

@@ -12,7 +12,7 @@ import orjson
 from forge.app.phases import phases
 from forge.app.runs.recorded_evidence import report_of
 from forge.app.runs.states import abort, finish_phase
-from forge.app.sessions.told import feedback_of
+from forge.app.sessions.feedback import feedback_of
 from forge.app.stored.run_summary import next_of
 from forge.app.workspace import Workspace
 from forge.domain.authoring import Draft, Judged
@@ -144,17 +144,17 @@ def report_of_rejection(workspace: Workspace, run: RunState) -> dict[str, object
     return found
 
 
-def judged_entry(run: RunState, draft: Draft, *, report: dict[str, object] | None = None, unfit: str = "") -> Judged:
+def judged_entry(run: RunState, draft: Draft, *, report: dict[str, object], unfit: str = "") -> Judged:
     """Return what the author learns of a run: the verdict, its reason and the speedup, and nothing held out."""
-    promoted = run.promotion.event if run.promotion else None
-    is_promoted = isinstance(promoted, KernelPromoted)
+    decision = run.promotion.event if run.promotion else None
+    promoted = decision if isinstance(decision, KernelPromoted) else None
     candidate = run.submitted.event.candidate if run.submitted else draft.candidate_sha256 or draft.sha256
     return Judged(
         draft=draft.sha256,
         candidate=candidate,
-        verdict=_verdict(run, report or {}, unfit),
-        speedup=promoted.speedup if isinstance(promoted, KernelPromoted) else _over_best(run),
-        kernel_id=promoted.kernel_id if is_promoted and isinstance(promoted, KernelPromoted) else None,
+        verdict=_verdict(run, report, unfit),
+        speedup=promoted.speedup if promoted else _over_best(run),
+        kernel_id=promoted.kernel_id if promoted else None,
         verified=run.verified is not None,
     )
 

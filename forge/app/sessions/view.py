@@ -3,8 +3,6 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from forge.app.sessions.ledger_ground import Watch
 from forge.domain.authoring import OUTSIDE, FailedTrial, Judged, Missed, Screened, TimedTrial
 from forge.domain.budget import Amounts
 from forge.domain.digest import Digest
@@ -28,6 +26,9 @@ from forge.events.session import (
 from forge.pipeline.sessions.learned import ENTRY
 from forge.pipeline.sessions.stop import best_before
 from forge.projections.sessions import SessionState
+
+if TYPE_CHECKING:
+    from forge.app.sessions.ledger_ground import Watch
 
 Data = dict[str, object]
 

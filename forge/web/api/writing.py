@@ -6,7 +6,7 @@ from fastapi import Request
 from pydantic import BaseModel
 from starlette.responses import Response
 
-from forge.app.desk import asking
+from forge.app.desk import changes
 from forge.app.desk.limits import LONGEST_KEY
 from forge.web import asked as questions
 from forge.web import schemas
@@ -71,7 +71,7 @@ async def submit(request: Request) -> Response:
         handed_in = await parsed(request, questions.Submission)
     return await changed(
         request,
-        lambda workspace, caller: asking.submit(
+        lambda workspace, caller: changes.submit(
             workspace,
             caller,
             task=handed_in.task,
@@ -93,7 +93,7 @@ async def ask_for_work(request: Request, run_id: Id) -> Response:
     """Ask workers to run a run's phases; a request that stands is answered and not repeated."""
     wanted = await parsed(request, questions.WorkAsked)
     return await changed(
-        request, lambda workspace, caller: asking.ask_for_work(workspace, caller, run_id, wanted.until)
+        request, lambda workspace, caller: changes.ask_for_work(workspace, caller, run_id, wanted.until)
     )
 
 
@@ -106,4 +106,6 @@ async def ask_for_work(request: Request, run_id: Id) -> Response:
 async def withdraw(request: Request, run_id: Id) -> Response:
     """Withdraw the request for a run's work; a worker that has begun a phase finishes it."""
     wanted = await parsed(request, questions.Withdrawal)
-    return await changed(request, lambda workspace, caller: asking.withdraw(workspace, caller, run_id, wanted.reason))
+    return await changed(
+        request, lambda workspace, caller: changes.withdraw(workspace, caller, run_id, wanted.reason)
+    )

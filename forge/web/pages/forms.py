@@ -8,7 +8,7 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
 from forge.app.access.tokens import READER, Caller
-from forge.app.desk import asking
+from forge.app.desk import changes
 from forge.app.desk.permits import require_operator
 from forge.app.desk.refused_calls import LACKING_RIGHTS
 from forge.app.workspace import Workspace
@@ -89,7 +89,7 @@ async def hand_in(request: Request, fields: Fields, files: dict[str, bytes]) -> 
     wanted = of_form({**fields, "files": texts}, Submission)
     made = await _changed(
         request,
-        lambda workspace, caller: asking.submit(
+        lambda workspace, caller: changes.submit(
             workspace, caller, task=wanted.task, untrusted_files=wanted.files, until=wanted.until, key=None
         ),
     )
@@ -100,7 +100,7 @@ async def ask_for_work(request: Request, fields: Fields, _: dict[str, bytes]) ->
     """Ask workers for a run's phases."""
     name, wanted = request.path_params["name"], of_form(fields, WorkAsked)
     made = await _changed(
-        request, lambda workspace, caller: asking.ask_for_work(workspace, caller, name, wanted.until)
+        request, lambda workspace, caller: changes.ask_for_work(workspace, caller, name, wanted.until)
     )
     return RedirectResponse(f"/runs/{made['run_id']}", SEE_OTHER)
 
@@ -108,7 +108,7 @@ async def ask_for_work(request: Request, fields: Fields, _: dict[str, bytes]) ->
 async def withdraw(request: Request, fields: Fields, _: dict[str, bytes]) -> Response:
     """Withdraw the request for a run's work."""
     name, wanted = request.path_params["name"], of_form(fields, Withdrawal)
-    made = await _changed(request, lambda workspace, caller: asking.withdraw(workspace, caller, name, wanted.reason))
+    made = await _changed(request, lambda workspace, caller: changes.withdraw(workspace, caller, name, wanted.reason))
     return RedirectResponse(f"/runs/{made['run_id']}", SEE_OTHER)
 
 

@@ -35,11 +35,9 @@ from forge.ledger.writing import Head
 from forge.projections import runs
 from forge.projections.altered_documents import PublishedDocuments
 from forge.projections.altered_tables import altered_tables
-from forge.projections.earlier_rows import contradictions
+from forge.projections.contradictions import SessionsRead, row_contradictions, run_contradictions
 from forge.projections.fold import Position
 from forge.projections.folds import TAKERS
-from forge.projections.read_runs import run_contradictions
-from forge.projections.read_sessions import SessionsRead
 from forge.projections.sqlite_file import create
 from forge.projections.state import State
 
@@ -262,7 +260,7 @@ class _Rows:
 
     def contradictions(self, row: StoredRow, before: StoredRow | None) -> Iterator[tuple[str, str]]:
         """Yield the column and what is wrong, for each value of a row that contradicts the rows before it."""
-        return contradictions(row, before, self._connection)
+        return row_contradictions(row, before, self._connection)
 
     def recorded(self, row: StoredRow) -> Recorded[Event]:
         """Return the event in a row; raise LedgerCorrupt."""

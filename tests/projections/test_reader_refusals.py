@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from forge.events import parse_event
-from forge.projections.read_through import _as_written_then
+from forge.projections.reader_refusals import _as_written_then
 from tests.ledger.making import GOLDEN
 
 PAYLOADS = sorted(GOLDEN.glob("*.json"))

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from forge.app.runs.benchmark_answer import timed
-from forge.cli.timed import show_workloads
+from forge.cli.benchmark_tables import show_workloads
 from forge.domain.evidence import Confirmation, Interval, Replay, Speedup, Timing
 from forge.domain.verdict import Reason
 from forge.events import BenchmarkFailed, BenchmarkRecorded

@@ -8,7 +8,7 @@ import pytest
 from forge.domain.device import Device
 from forge.domain.verdict import Accepted, Reason, Rejected
 from forge.errors import EnvironmentUnfit
-from forge.lab.device.room import lacks_memory, require_room
+from forge.lab.device.out_of_memory import lacks_memory, require_room
 
 DEVICE = Device(index=0, uuid="GPU-aaaa1111-0000-0000-0000-000000000000", node="/dev/nvidia0")
 TOTAL = 80 * 2**30
