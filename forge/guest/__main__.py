@@ -44,7 +44,7 @@ def _start(body: dict[str, object]) -> None:
 
 
 def _load_all(body: dict[str, object]) -> list[load.Function] | None:
-    from . import module, surroundings
+    from . import state_dict, surroundings
 
     listed: list[dict[str, str]] = body["functions"]  # type: ignore[assignment]  # host's JSON
     before = surroundings.look(())
@@ -58,7 +58,7 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     except load.NoEntryPointError as missing:
         print(missing, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.NO_ENTRY_POINT)
-    except module.OtherStateError as other:
+    except state_dict.OtherStateError as other:
         print(other, file=sys.stderr)  # noqa: T201 (the log is where an author looks)
         channel.reply(0, wire.OTHER_STATE)
     except BaseException as error:  # noqa: BLE001 (whatever an import raises, it is the candidate's)

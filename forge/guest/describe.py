@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from . import channel, load, memory, module, results, wire, written
+from . import channel, load, memory, module, results, state_dict, wire, written
 from .written import TEXT_LIMIT, ProblemError
 
 Made = TypeVar("Made")
@@ -127,7 +127,7 @@ def _states(built: torch.nn.Module | None) -> list[dict[str, object]]:
     parameters = dict(built.named_parameters(remove_duplicate=False))
     return [
         {"names": list(names), **written.tensor(one), "parameter": names[0] in parameters}
-        for names, one in module.shared(built)
+        for names, one in state_dict.shared(built)
     ]
 
 

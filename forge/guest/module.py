@@ -20,6 +20,7 @@ from typing import Any
 import torch
 
 from . import reach, results
+from .state_dict import Places, States, shared
 
 Function = Callable[..., object]
 Initial = tuple[tuple[object, ...], Mapping[str, object]]
@@ -30,10 +31,6 @@ MODULE, COMPILED, WIDE, INPUTS, STATE = "module", "module_compile", "module_fp64
 state dict under a seed."""
 TUNED = "_max_autotune"
 """End of `wrap` if torch.compile tunes as long as it likes; without CUDA graphs, since the host times its own."""
-
-
-class OtherStateError(Exception):
-    """The module's state dict has other names or sizes than the contract's."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,7 @@ class Contract:
     """Form of what is returned, as `results.nesting` writes it; empty: the contract is older than that."""
     borrowed: frozenset[int]
     """Places of the results that are an operand's or the module's memory in the reference, and need a copy."""
-    states: tuple[tuple[tuple[str, ...], tuple[int, ...]], ...]
-    """Tensors of the state dict: the names of each, and its sizes."""
+    states: States
 
     @property
     def tensors(self) -> int:
@@ -80,7 +76,7 @@ def read_contract(directory: Path) -> Contract:
         keys=tuple(said["keys"]),
         returned=said["returned"],
         borrowed=frozenset(said["borrowed"]),
-        states=tuple((tuple(one["names"]), tuple(one["sizes"])) for one in said["states"]),
+        states=tuple((tuple(one["names"]), tuple(one["sizes"]), one["parameter"]) for one in said["states"]),
     )
 
 
@@ -100,7 +96,7 @@ def wrapped(loaded: Mapping[str, object], called: object, directory: Path, *, wr
         return Bound(function, None, contract, dtype)
     module = made(called, contract.init, contract.seed, dtype)
     function = compiled(module, wrap) if wrap.startswith(COMPILED) else module
-    return Bound(function, Places(module, contract), contract, dtype)
+    return Bound(function, Places(module, contract.states), contract, dtype)
 
 
 def compiled(function: Function, wrap: str) -> Function:
@@ -131,36 +127,6 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         yield
     finally:
         torch.set_default_dtype(before)
-
-
-class Places:
-    """The places where a module keeps the tensors of its state dict."""
-
-    def __init__(self, module: torch.nn.Module, contract: Contract) -> None:
-        _require_state(module, contract)
-        parts = dict(module.named_modules(remove_duplicate=False))
-        self._module = module
-        self._places = [
-            [(parts[name.rpartition(".")[0]], name.rpartition(".")[2]) for name in names]
-            for names, _ in contract.states
-        ]
-
-    def put(self, tensors: tuple[torch.Tensor, ...]) -> None:
-        """Give the module its tensors: parameters without a copy, buffers as copies, since modules write to those."""
-        for places, tensor in zip(self._places, tensors, strict=True):
-            owner, leaf = places[0]
-            is_parameter = owner._parameters.get(leaf) is not None
-            value = torch.nn.Parameter(tensor, requires_grad=False) if is_parameter else tensor.clone()
-            for one, name in places:
-                setattr(one, name, value)
-
-    def tensors(self) -> tuple[torch.Tensor, ...]:
-        """Return the tensors that the module's state dict has now."""
-        return tuple(getattr(*places[0]) for places in self._places)
-
-    def move(self, device: torch.device) -> None:
-        """Move the tensors that aren't in the state dict to the operands' device."""
-        self._module.to(device)
 
 
 class Bound:
@@ -238,28 +204,6 @@ def passed_values(drawn: object, function: Function, *, skip: int) -> list[tuple
         (name, value, place >= by_position and place in rest)
         for place, (name, value) in enumerate(zip(names, values, strict=True))
     ]
-
-
-def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]]:
-    """Return the state dict's tensors in order, each once, with all of its names."""
-    names: dict[tuple[object, ...], list[str]] = {}
-    tensors: dict[tuple[object, ...], torch.Tensor] = {}
-    for name, tensor in module.state_dict(keep_vars=True).items():
-        key = (tensor.data_ptr(), tuple(tensor.shape), tensor.dtype) if tensor.numel() else (name,)
-        names.setdefault(key, []).append(name)
-        tensors.setdefault(key, tensor)
-    return [(tuple(names[key]), tensors[key].detach()) for key in names]
-
-
-def _require_state(module: torch.nn.Module, contract: Contract) -> None:
-    wanted = {name: sizes for names, sizes in contract.states for name in names}
-    has = {name: tuple(tensor.shape) for name, tensor in module.state_dict().items()}
-    if has == wanted:
-        return
-    missing = sorted(wanted.keys() - has.keys())
-    unexpected = sorted(has.keys() - wanted.keys())
-    sizes = sorted(name for name in wanted.keys() & has.keys() if wanted[name] != has[name])
-    raise OtherStateError(f"state dict: missing {missing}, unexpected {unexpected}, of other sizes {sizes}")
 
 
 def _inputs(

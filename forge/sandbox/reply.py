@@ -66,7 +66,8 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.WRONG_DEVICE: ("INCORRECT_STRIDES", "an output lies in another device's memory than the inputs"),
     wire.OTHER_STATE: (
         "BAD_SUBMISSION",
-        "the module's state dict has other names or sizes than the reference's: the log names them",
+        "the module's state dict has other parameters or sizes than the reference's: the log names them. Keep the "
+        "reference's names and sizes, or submit a function that takes the arguments and then these tensors",
     ),
     wire.CHANGED_AN_INPUT: (
         "INPUT_MUTATED",
@@ -112,6 +113,8 @@ OUTPUTS_TOGETHER = Reason(
     code=STATUS_CODES[wire.ALIASES_AN_OUTPUT][0], message=STATUS_CODES[wire.ALIASES_AN_OUTPUT][1]
 )
 """Reason for outputs that the host finds in each other's memory: the same as a guest's own."""
+OTHER_STATE_MESSAGE = STATUS_CODES[wire.OTHER_STATE][1]
+"""Message of the refusal of a module with other parameters, to which the host adds the reference's names."""
 RAISES = frozenset({wire.RAISED, wire.OUT_OF_MEMORY, wire.NO_CONFIGURATION})
 """Statuses of a call that ended with an exception which callers catch."""
 

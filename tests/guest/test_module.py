@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from forge.domain.own_operation import Constant, Contract, Normal, Operand, Result, Weight
-from forge.guest import module, results
+from forge.guest import module, results, state_dict
 from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
 from forge.operations.own import own_operation
 
@@ -79,8 +79,46 @@ def test_a_module_with_another_state_dict_is_refused_with_the_names(folder: Path
             super().__init__()
             self.dense = torch.nn.Linear(width, 2)
 
-    with pytest.raises(module.OtherStateError, match=r"missing \['again.weight', 'linear.weight'\].*'dense.bias'"):
+    with pytest.raises(
+        state_dict.OtherStateError, match=r"missing \['again.weight', 'linear.weight'\].*'dense.bias'"
+    ):
         module.wrapped({}, Other, folder, wrap=module.MODULE)
+
+
+def test_a_module_may_leave_out_a_buffer_or_have_buffers_of_its_own(tmp_path: Path) -> None:
+    mask = Weight(names=("mask",), element=None, sizes=(4, 4), parameter=False)
+    masked = CONTRACT.model_copy(update={"weights": (*CONTRACT.weights, mask)})
+    (tmp_path / CONTRACT_FILE).write_bytes(contract_file(masked))
+
+    class Other(Scaled):
+        def __init__(self, width: int) -> None:
+            super().__init__(width)
+            self.register_buffer("lower", torch.ones(4, 4).tril())
+
+    function = module.wrapped({}, Other, tmp_path, wrap=module.MODULE)
+    x, weight = torch.rand(4, 3), torch.rand(2, 3)
+    first, _, _ = function(x, weight, torch.ones(4, 4))  # type: ignore[misc]
+    assert torch.equal(first, ((x @ weight.T) * 2.5).T)
+
+
+@pytest.mark.parametrize("change", ["a parameter too few", "a parameter too many", "a buffer of another size"])
+def test_a_buffer_of_another_size_or_another_parameter_is_refused(change: str, tmp_path: Path) -> None:
+    mask = Weight(names=("mask",), element=None, sizes=(4, 4), parameter=False)
+    masked = CONTRACT.model_copy(update={"weights": (*CONTRACT.weights, mask)})
+    (tmp_path / CONTRACT_FILE).write_bytes(contract_file(masked))
+
+    class Other(Scaled):
+        def __init__(self, width: int) -> None:
+            super().__init__(width)
+            if change == "a parameter too few":
+                self.again = None  # type: ignore[assignment]  # as a candidate may
+            elif change == "a parameter too many":
+                self.shift = torch.nn.Parameter(torch.zeros(2))
+            else:
+                self.register_buffer("mask", torch.ones(4, 5))
+
+    with pytest.raises(state_dict.OtherStateError):
+        module.wrapped({}, Other, tmp_path, wrap=module.MODULE)
 
 
 def test_the_state_under_a_seed_is_each_tensor_once(folder: Path) -> None:

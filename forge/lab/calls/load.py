@@ -14,7 +14,7 @@ from forge.lab.job import Job
 from forge.lab.runner import PROCESSOR, Runner
 from forge.sandbox.arena import Arena
 from forge.sandbox.limits import Limits
-from forge.sandbox.reply import Refused
+from forge.sandbox.reply import OTHER_STATE_MESSAGE, Refused
 from forge.sandbox.session import GuestFunction, Session
 from forge.sandbox.stage import Program, Stage
 
@@ -117,8 +117,8 @@ def loaded(
 def _not_loaded(job: Job, refused: Refused) -> Failed:
     require_verdict(refused)
     reason, names = refused.reason, ", ".join(job.definition.state_names)
-    if reason.code == "BAD_SUBMISSION" and names:
-        reason = Reason(code=reason.code, message=f"{reason.message}; the reference's names: {names[:NAMES_LIMIT]}")
+    if reason.message == OTHER_STATE_MESSAGE and names:
+        reason = Reason(code=reason.code, message=f"{reason.message}. The reference's names: {names[:NAMES_LIMIT]}")
     return Failed(reason=reason, observed=reason.message, threshold="kernel.py loads", log=refused.log)
 
 

@@ -24,6 +24,9 @@ def contract_file(contract: Contract) -> bytes:
             "keys": [one.key for one in contract.results if one.key],
             "returned": contract.returned,
             "borrowed": [place for place, one in enumerate(contract.results) if one.borrowed],
-            "states": [{"names": list(one.names), "sizes": list(one.sizes)} for one in contract.weights],
+            "states": [
+                {"names": list(one.names), "sizes": list(one.sizes), "parameter": one.parameter}
+                for one in contract.weights
+            ],
         }
     )

@@ -16,7 +16,7 @@ from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
 """Reason codes about a tensor's form. In every language the code in Python decides the form."""
-STATED = frozenset({"STATIC_POLICY"})
+STATED = frozenset({"STATIC_POLICY", "BAD_SUBMISSION"})
 """Reason codes whose own message or findings name the line, so that no line is looked for here."""
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
 """Reason codes of a kernel whose answer depends on earlier calls. The line may be a `global`, or change shared

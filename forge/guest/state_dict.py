@@ -1,0 +1,72 @@
+"""Runs beside hostile code. Finds the tensors of a module's state dict, and puts other tensors in their places."""
+
+import torch
+
+States = tuple[tuple[tuple[str, ...], tuple[int, ...], bool], ...]
+"""Tensors of a state dict: the names of each, its sizes, and whether it is a parameter."""
+
+
+class OtherStateError(Exception):
+    """The module's parameters have other names or sizes than the contract's, or a buffer has other sizes."""
+
+
+class Places:
+    """The places where a module keeps the tensors of its state dict; a tensor that it leaves out has none."""
+
+    def __init__(self, module: torch.nn.Module, states: States) -> None:
+        has = _required_state(module, states)
+        parts = dict(module.named_modules(remove_duplicate=False))
+        self._module = module
+        self._places = [
+            [(parts[name.rpartition(".")[0]], name.rpartition(".")[2]) for name in names if name in has]
+            for names, _, _ in states
+        ]
+
+    def put(self, tensors: tuple[torch.Tensor, ...]) -> None:
+        """Give the module its tensors: parameters without a copy, buffers as copies, since modules write to those."""
+        for places, tensor in zip(self._places, tensors, strict=True):
+            if not places:
+                continue
+            owner, leaf = places[0]
+            is_parameter = owner._parameters.get(leaf) is not None
+            value = torch.nn.Parameter(tensor, requires_grad=False) if is_parameter else tensor.clone()
+            for one, name in places:
+                setattr(one, name, value)
+
+    def tensors(self) -> tuple[torch.Tensor, ...]:
+        """Return the tensors that the module's state dict has now."""
+        return tuple(getattr(*places[0]) for places in self._places if places)
+
+    def move(self, device: torch.device) -> None:
+        """Move the tensors that aren't in the state dict to the operands' device."""
+        self._module.to(device)
+
+
+def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]]:
+    """Return the state dict's tensors in order, each once, with all of its names."""
+    names: dict[tuple[object, ...], list[str]] = {}
+    tensors: dict[tuple[object, ...], torch.Tensor] = {}
+    for name, tensor in module.state_dict(keep_vars=True).items():
+        key = (tensor.data_ptr(), tuple(tensor.shape), tensor.dtype) if tensor.numel() else (name,)
+        names.setdefault(key, []).append(name)
+        tensors.setdefault(key, tensor)
+    return [(tuple(names[key]), tensors[key].detach()) for key in names]
+
+
+def _required_state(module: torch.nn.Module, states: States) -> frozenset[str]:
+    """Return the names in the module's state dict, or raise OtherStateError.
+
+    A buffer may be left out, as a causal mask often is, and the module may have buffers of its own. They stay as the
+    module makes them, so they help no answer that is wrong.
+    """
+    wanted = {name: sizes for names, sizes, _ in states for name in names}
+    state = module.state_dict(keep_vars=True)
+    has = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    missing = sorted(wanted.keys() - has.keys())
+    unexpected = sorted(has.keys() - wanted.keys())
+    sizes = sorted(name for name in wanted.keys() & has.keys() if wanted[name] != has[name])
+    parameters = {name for names, _, parameter in states if parameter for name in names}
+    parameters |= {name for name, tensor in state.items() if isinstance(tensor, torch.nn.Parameter)}
+    if sizes or parameters.intersection((*missing, *unexpected)):
+        raise OtherStateError(f"state dict: missing {missing}, unexpected {unexpected}, of other sizes {sizes}")
+    return frozenset(has)
