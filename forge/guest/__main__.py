@@ -212,15 +212,18 @@ def _call(
 
 
 def _status(error: BaseException) -> int:
-    """Return the status of an exception: of results' nesting, of a language, one that callers catch, or any other.
+    """Return the status of an exception: of results, of arguments, of a language, one that callers catch, or another.
 
-    A candidate that raises the first kind itself is refused for it.
+    A candidate that raises the first kinds itself is refused for it.
     """
     from .device_functions import NeedsGpuError
+    from .passed import ChangedContainerError
     from .results import OtherFormError, OtherKeysError
 
     if isinstance(error, OtherFormError | OtherKeysError):
         return wire.OTHER_NESTING
+    if isinstance(error, ChangedContainerError):
+        return wire.CHANGED_AN_INPUT
 
     cause: BaseException | None = error
     while cause is not None:  # the interpreter wraps what a kernel raises

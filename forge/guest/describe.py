@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 
 import torch
 
-from . import channel, load, memory, module, results, state_dict, wire, written
+from . import channel, load, memory, module, passed, results, state_dict, wire, written
 from .written import TEXT_LIMIT, ProblemError
 
 Made = TypeVar("Made")
@@ -204,7 +204,7 @@ def _drawing(loaded: ModuleType, declared: Any, called: Function, form: str) -> 
         raise ProblemError("inputs", "it has no get_inputs(), and no operands were declared")
     function, skip = (getattr(called, "forward"), 1) if form == "model" else (called, 0)  # noqa: B009 (a module's class has one)
     if not callable(draw):
-        return lambda: module.passed_values([_declared(one) for one in declared], function, skip=skip)
+        return lambda: passed.passed_values([_declared(one) for one in declared], function, skip=skip)
     return lambda: _overridden(draw(), declared, function, skip)
 
 
@@ -213,9 +213,9 @@ def _overridden(given: object, declared: list[dict[str, Any]], function: Functio
 
     If every tensor is declared, nothing of get_inputs() is used.
     """
-    drawn = module.passed_values(given, function, skip=skip)
-    if declared and len(declared) >= sum(len(list(module.leaves(one, torch.Tensor))) for _, one, _ in drawn):
-        return module.passed_values([_declared(one) for one in declared], function, skip=skip)
+    drawn = passed.passed_values(given, function, skip=skip)
+    if declared and len(declared) >= sum(len(list(passed.leaves(one, torch.Tensor))) for _, one, _ in drawn):
+        return passed.passed_values([_declared(one) for one in declared], function, skip=skip)
     names = [name for name, _, _ in drawn]
     for one in declared:
         place = names.index(one["name"]) if one["name"] in names else -1
@@ -249,7 +249,7 @@ def _require_room(
 ) -> None:
     try:
         with torch.device("meta"):
-            tensors = [one for _, value, _ in draw() for one in module.leaves(value, torch.Tensor)]
+            tensors = [one for _, value, _ in draw() for one in passed.leaves(value, torch.Tensor)]
             if called is not None:
                 tensors += called(*init[0], **init[1]).state_dict().values()
     except BaseException:  # noqa: BLE001 (not all code runs on meta; its size then shows when it is made)
@@ -269,7 +269,7 @@ def _results(
     found: Sequence[tuple[str, Any]], given: Passed, built: torch.nn.Module | None
 ) -> list[dict[str, object]]:  # Any: foreign code returned it
     said = [written.result(*one) for one in found]
-    operands = [one for _, value, _ in given for one in module.leaves(value, torch.Tensor)]
+    operands = [one for _, value, _ in given for one in passed.leaves(value, torch.Tensor)]
     state = built.state_dict().values() if built is not None else ()
     borrowed = results.borrowed([one for _, one in found], [*operands, *state])
     return [{**one, "borrowed": lent} for one, lent in zip(said, borrowed, strict=True)]

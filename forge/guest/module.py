@@ -6,8 +6,6 @@ are operands like any other. The same lines serve the reference, its baselines a
 """
 
 import ast
-import inspect
-import itertools
 import json
 import random
 import sys
@@ -15,11 +13,10 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
-from . import reach, results
+from . import passed, reach, results
 from .state_dict import Places, States, shared
 
 Function = Callable[..., object]
@@ -40,7 +37,7 @@ class Contract:
     init: Initial
     seed: int
     dtype: torch.dtype
-    literals: tuple[tuple[bool, object], ...]
+    literals: passed.Literals
     """Arguments in order: whether each is a tensor, and its value if not, with `...` for each tensor in it."""
     names: tuple[str, ...]
     """Names of the arguments."""
@@ -57,7 +54,7 @@ class Contract:
     @property
     def tensors(self) -> int:
         """Number of tensors among the arguments and in them."""
-        return sum(is_tensor or len(list(leaves(value, ...))) for is_tensor, value in self.literals)
+        return sum(is_tensor or len(list(passed.leaves(value, ...))) for is_tensor, value in self.literals)
 
 
 def read_contract(directory: Path) -> Contract:
@@ -143,11 +140,10 @@ class Bound:
         """Call once; return flat results with the memory that the call gave them, so that shared memory shows."""
         cast = tuple(one.to(self._dtype) if one.is_floating_point() else one for one in operands)
         contract = self._contract
-        given, states = iter(cast[: contract.tensors]), cast[contract.tensors :]
-        arguments = [next(given) if is_tensor else filled(value, given) for is_tensor, value in contract.literals]
-        passed = list(zip(contract.names, arguments, strict=True))
-        positional = [one for name, one in passed if name not in contract.keywords]
-        keywords = {name: one for name, one in passed if name in contract.keywords}
+        states, arguments = cast[contract.tensors :], passed.arguments(contract.literals, cast)
+        named = list(zip(contract.names, arguments, strict=True))
+        positional = [one for name, one in named if name not in contract.keywords]
+        keywords = {name: one for name, one in named if name in contract.keywords}
         with default_dtype(self._dtype):
             if self._places is None:
                 returned = self._function(*positional, *states, **keywords)
@@ -158,52 +154,8 @@ class Bound:
                 self._places.put(states)
                 returned = self._function(*positional, **keywords)
                 cast += self._places.tensors()
+            passed.require_unchanged(contract.names, arguments, contract.literals, cast)
             return results.read_results(returned, contract.keys, contract.returned, contract.borrowed, cast)
-
-
-def leaves(value: object, kind: object) -> Iterator[Any]:
-    """Yield what is of a kind in nested lists, tuples and dictionaries, in order: tensors, or the `...` for them."""
-    if value is kind or (isinstance(kind, type) and isinstance(value, kind)):
-        yield value
-    elif type(value) in (list, tuple, dict):
-        inner: Any = value
-        for one in inner.values() if type(value) is dict else inner:
-            yield from leaves(one, kind)
-
-
-def filled(value: object, given: Iterator[torch.Tensor]) -> object:
-    """Return an argument with a tensor in each place of `...`, in order; containers are made anew for each call."""
-    if value is ...:
-        return next(given)
-    if isinstance(value, list | tuple):
-        return type(value)(filled(one, given) for one in value)
-    return {key: filled(one, given) for key, one in value.items()} if isinstance(value, dict) else value
-
-
-def passed_values(drawn: object, function: Function, *, skip: int) -> list[tuple[str, object, bool]]:
-    """Return the arguments in the order of the function's parameters: name, value, and whether it is passed by name.
-
-    A dictionary names its values. Values of a list beyond the positional parameters are passed by the names of the
-    keyword-only ones, in their order.
-    """
-    parameters = list(inspect.signature(function).parameters.values())[skip:]
-    plain = [one.name for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
-    open_ended = any(one.kind is one.VAR_POSITIONAL for one in parameters)
-    by_name = [one.name for one in parameters if one.kind is one.KEYWORD_ONLY]
-    if isinstance(drawn, Mapping):
-        order = [*(name for name in (*plain, *by_name) if name in drawn), *(one for one in drawn if one not in plain)]
-        leading = list(itertools.takewhile(lambda name: name in drawn, plain))
-        return [(name, drawn[name], name not in leading) for name in dict.fromkeys(order)]
-    values: list[object] = list(drawn)  # type: ignore[call-overload]  # a list, or the file is refused
-    by_position = len(values) if open_ended else min(len(values), len(plain))
-    usable = dict(enumerate(one if one.isascii() else "" for one in plain))
-    names = [usable.get(place) or f"input_{place}" for place in range(by_position)]
-    rest = dict(enumerate(by_name, by_position))
-    names += [rest.get(place, f"input_{place}") for place in range(by_position, len(values))]
-    return [
-        (name, value, place >= by_position and place in rest)
-        for place, (name, value) in enumerate(zip(names, values, strict=True))
-    ]
 
 
 def _inputs(
@@ -215,7 +167,7 @@ def _inputs(
     return tuple(
         (one.to(contract.dtype) if one.is_floating_point() else one).contiguous()
         for argument, (is_tensor, _) in zip(values, contract.literals, strict=True)
-        for one in ((argument,) if is_tensor else leaves(argument, torch.Tensor))
+        for one in ((argument,) if is_tensor else passed.leaves(argument, torch.Tensor))
     )
 
 

@@ -3,7 +3,9 @@
 Reads what a call returned: its tensors, and how tuples, lists and dictionaries nest them.
 """
 
+from collections import OrderedDict, UserDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
 import torch
 
@@ -12,12 +14,20 @@ MOST_DEPTH = 8
 levels. A loop of lists would have no end."""
 
 
+_STORING = (tuple, list, defaultdict, MappingProxyType, *OrderedDict.__mro__, *UserDict.__mro__)
+"""Classes whose own methods read what was stored."""
+_READING = ("__getattribute__", "__getitem__", "__iter__", "__len__")
+"""Methods by which a caller reads any container; a tuple's fields may have any other name."""
+_READING_BY_KEY = (*_READING, "get", "items", "keys", "values")
+"""Methods by which a caller reads a dictionary."""
+
+
 class OtherKeysError(Exception):
     """The returned dictionary has other keys than the reference's, or keys that aren't names."""
 
 
 class OtherFormError(Exception):
-    """The results are nested differently from the reference's: in a tuple of one tensor, for example."""
+    """The results are nested differently from the reference's, or in a container whose own code answers reads."""
 
 
 def read_results(
@@ -31,9 +41,10 @@ def read_results(
 
     Other memory isn't copied: the harness then sees that a later call overwrites it.
 
-    Raises OtherKeysError if a dictionary has other keys than `keys`, and OtherFormError if the tensors are nested
-    differently from `wanted`. An empty `wanted` allows each nesting.
+    Raises OtherKeysError if a dictionary has other keys than `keys`. Raises OtherFormError if the tensors are nested
+    differently from `wanted`, or if a container computes what is read from it. An empty `wanted` allows each nesting.
     """
+    _require_stored(returned)
     found = flatten_with_places(returned)
     has = tuple(key for key, _ in found if key)
     if has != keys:
@@ -45,6 +56,18 @@ def read_results(
         return tensors
     lent = borrowed(tensors, owned)
     return tuple(one.clone() if lent[place] and place in copied else one for place, one in enumerate(tensors))
+
+
+def _require_stored(returned: object, depth: int = 0) -> None:
+    """Raise OtherFormError if a container's class has own code for reads: each read may give something else."""
+    if not isinstance(returned, Mapping | tuple | list) or depth >= MOST_DEPTH:
+        return
+    kind = type(returned)
+    for name in _READING_BY_KEY if isinstance(returned, Mapping) else _READING:
+        if next((one for one in kind.__mro__ if name in vars(one)), object) not in _STORING:
+            raise OtherFormError(f"the call returns a {kind.__name__} with a {name} of its own, expected plain ones")
+    for one in returned.values() if isinstance(returned, Mapping) else returned:
+        _require_stored(one, depth + 1)
 
 
 def flatten(returned: object) -> tuple[torch.Tensor, ...]:

@@ -4,7 +4,7 @@ import ast
 
 import torch
 
-from . import module
+from . import passed
 
 TEXT_LIMIT = 400
 """Number of characters in a problem's text, at most. Chosen; an error shows the text whole."""
@@ -35,7 +35,7 @@ def argument(name: str, value: object, by_name: bool) -> list[dict[str, object]]
     """Return an argument, and behind it the tensors that lie in it."""
     if isinstance(value, torch.Tensor):
         return [{"name": name, "keyword": by_name, "literal": None, **tensor(value)}]
-    tensors = list(module.leaves(value, torch.Tensor))
+    tensors = list(passed.leaves(value, torch.Tensor))
     text = _written(value, f"the argument {name!r}") if tensors else literal(value, f"the argument {name!r}")
     leaves = [
         {"name": f"{name}_{place}", "keyword": False, "within": name, "literal": None, **tensor(one)}

@@ -71,7 +71,8 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     ),
     wire.CHANGED_AN_INPUT: (
         "INPUT_MUTATED",
-        "an input tensor has other sizes, strides, memory or flags than before the call: the caller goes on using it",
+        "an input tensor has other sizes, strides, memory or flags than before the call, or a list or dictionary of "
+        "the arguments has other content (the log names it): the caller goes on using it",
     ),
     wire.CHANGED_A_SETTING: (
         "STATE_CARRIED",

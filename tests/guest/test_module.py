@@ -1,13 +1,17 @@
 """The guest's side of a reference file, called here without a guest: the module is ours."""
 
 import json
+from collections import OrderedDict, UserDict, defaultdict
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 import pytest
 import torch
 
 from forge.domain.own_operation import Constant, Contract, Normal, Operand, Result, Weight
-from forge.guest import module, results, state_dict
+from forge.guest import module, passed, results, state_dict
 from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
 from forge.operations.own import own_operation
 
@@ -190,19 +194,110 @@ def test_results_under_other_keys_are_refused_with_the_keys(tmp_path: Path) -> N
 def test_arguments_are_named_by_the_function_that_takes_them() -> None:
     def function(x: object, y: object = 0, *, scale: float = 1.0, bias: float = 0.0) -> None: ...
 
-    def passed(drawn: object) -> list[tuple[str, object, bool]]:
-        return module.passed_values(drawn, function, skip=0)
+    def named(drawn: object) -> list[tuple[str, object, bool]]:
+        return passed.passed_values(drawn, function, skip=0)
 
-    assert passed([1, 2, 3, 4]) == [("x", 1, False), ("y", 2, False), ("scale", 3, True), ("bias", 4, True)]
-    assert passed({"bias": 4, "x": 1}) == [("x", 1, False), ("bias", 4, True)]
-    assert passed({"y": 2, "other": 5}) == [("y", 2, True), ("other", 5, True)]
-    assert passed([1, 2, 3, 4, 5])[-1] == ("input_4", 5, False)
+    assert named([1, 2, 3, 4]) == [("x", 1, False), ("y", 2, False), ("scale", 3, True), ("bias", 4, True)]
+    assert named({"bias": 4, "x": 1}) == [("x", 1, False), ("bias", 4, True)]
+    assert named({"y": 2, "other": 5}) == [("y", 2, True), ("other", 5, True)]
+    assert named([1, 2, 3, 4, 5])[-1] == ("input_4", 5, False)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda xs, _: xs.clear(),
+        lambda xs, _: xs.reverse(),
+        lambda xs, _: xs.__setitem__(0, xs[0].clone()),
+        lambda _, options: options["inner"].pop(),
+        lambda _, options: options.update(times=4),
+        lambda _, options: options.update(more=None),
+    ],
+)
+def test_a_call_that_changes_a_list_or_dictionary_is_seen(
+    change: Callable[[list[torch.Tensor], dict[str, Any]], None],
+) -> None:
+    literals: passed.Literals = ((False, [..., ...]), (False, {"inner": [...], "times": float("nan")}))
+    operands = [torch.ones(2), torch.ones(2), torch.ones(2)]
+    arguments = passed.arguments(literals, operands)
+    passed.require_unchanged(("xs", "options"), arguments, literals, operands)
+    change(*arguments)  # type: ignore[arg-type]  # a list and a dictionary
+    with pytest.raises(passed.ChangedContainerError, match="has other content than before the call"):
+        passed.require_unchanged(("xs", "options"), arguments, literals, operands)
 
 
 def test_nested_results_are_named_by_keys_and_positions() -> None:
     first, second, third = torch.ones(1), torch.ones(2), torch.ones(3)
     found = results.flatten_with_places(({"b": [second, third], "a": first}, third))
     assert [key for key, _ in found] == ["0.a", "0.b.0", "0.b.1", ""]
+
+
+class _LazyMapping(Mapping[str, torch.Tensor]):
+    def __getitem__(self, key: str) -> torch.Tensor:
+        return torch.ones(1)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(("a",))
+
+    def __len__(self) -> int:
+        return 1
+
+
+class _LazyDict(dict[str, torch.Tensor]):
+    def __getitem__(self, key: str) -> torch.Tensor:
+        return torch.zeros(1)
+
+
+class _LazyTuple(tuple[torch.Tensor, ...]):
+    def __getitem__(self, place: object) -> Any:
+        return torch.zeros(1)
+
+
+class _LazyList(list[torch.Tensor]):
+    def __iter__(self) -> Iterator[torch.Tensor]:
+        return iter((torch.ones(1),))
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        _LazyMapping(),
+        _LazyDict(a=torch.ones(1)),
+        _LazyTuple((torch.ones(1),)),
+        _LazyList((torch.zeros(1),)),
+        (_LazyTuple((torch.ones(1),)),),
+        {"a": _LazyList((torch.zeros(1),))},
+    ],
+    ids=["a mapping", "a dictionary", "a tuple", "a list", "in a tuple", "in a dictionary"],
+)
+def test_a_container_that_computes_what_is_read_is_refused(returned: object) -> None:
+    keys = tuple(key for key, _ in results.flatten_with_places(returned) if key)
+    with pytest.raises(results.OtherFormError, match="of its own, expected plain ones"):
+        results.read_results(returned, keys, results.nesting(returned), frozenset(), ())
+
+
+class _Named(NamedTuple):
+    a: torch.Tensor
+
+
+@pytest.mark.parametrize(
+    "returned",
+    [
+        (torch.ones(3),),
+        [torch.ones(3)],
+        {"a": torch.ones(3)},
+        OrderedDict(a=torch.ones(3)),
+        UserDict(a=torch.ones(3)),
+        defaultdict(list, a=torch.ones(3)),
+        MappingProxyType({"a": torch.ones(3)}),
+        _Named(torch.ones(3)),
+        torch.ones(3).topk(2),
+    ],
+    ids=lambda one: type(one).__name__,
+)
+def test_containers_of_python_and_torch_that_store_their_content_are_read(returned: object) -> None:
+    keys = tuple(key for key, _ in results.flatten_with_places(returned) if key)
+    assert results.read_results(returned, keys, results.nesting(returned), frozenset(), ())
 
 
 @pytest.mark.parametrize("key", [0, "0", "a.b", "", None, ("a",)])

@@ -92,6 +92,11 @@ BAD = {
         "def kernel(x):\n    return x * 2 if described else x[:, :5]\n" + INPUTS,
         "the outputs have another shape: float32[4, 5]",
     ),
+    "changes a list that it takes": (
+        "import torch\ndef kernel(xs):\n    return xs.pop() * 2\n"
+        "def get_inputs():\n    return [[torch.randn(4, 32), torch.randn(4, 32)]]\n",
+        "a list or dictionary of the arguments has other content",
+    ),
     "writes to its operands": (
         "import torch\ndef kernel(x):\n    return x.relu_() + 1\n" + INPUTS,
         "it writes to its operands",

@@ -101,8 +101,13 @@ def kernel(x, caches, state, weight, bias):
 """
 
 
+@cache
+def packed() -> Inferred:
+    return ask(PACKED)
+
+
 def test_lists_and_dictionaries_of_tensors_are_arguments(walls: Walls, tmp_path: Path) -> None:
-    found = ask(PACKED)
+    found = packed()
     contract = found.contract
     within = [(one.name, one.within) for one in contract.tensors]
     assert within == [("x", ""), ("caches_0", "caches"), ("caches_1", "caches"), ("state_0", "state")]
@@ -115,3 +120,17 @@ def test_lists_and_dictionaries_of_tensors_are_arguments(walls: Walls, tmp_path:
     assert executor.examine(job, progress=lambda _: None).verdict == Accepted()
     swapped = job_against(found, PACKED_FUNCTION.replace("* caches[1]", "* caches[0]"), "kernel")
     assert isinstance(executor.examine(swapped, progress=lambda _: None).verdict, Rejected)
+
+
+@pytest.mark.parametrize("change", ["caches.pop()", "caches[0] = caches[0] * 2", "state.clear()"])
+def test_a_kernel_that_changes_its_callers_list_or_dictionary_is_refused(
+    change: str, walls: Walls, tmp_path: Path
+) -> None:
+    spoiling = PACKED_FUNCTION.replace("return ", "y = ") + f"    {change}\n    return y\n"
+    verdict = (
+        LocalExecutor(tmp_path / "lock")
+        .examine(job_against(packed(), spoiling, "kernel"), progress=lambda _: None)
+        .verdict
+    )
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason.code == "INPUT_MUTATED"

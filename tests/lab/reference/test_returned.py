@@ -75,6 +75,28 @@ def test_results_that_stand_otherwise_are_refused(
         assert "OtherFormError" in examined.log or "OtherKeysError" in examined.log
 
 
+LAZY = """
+import torch
+
+
+class Late(tuple):
+    def __getitem__(self, place):
+        return torch.zeros(8, 32)
+
+
+def kernel(x, y):
+    return Late((torch.relu(x), x.clone()))
+"""
+
+
+def test_a_tuple_whose_own_code_answers_reads_is_refused(tmp_path: Path, walls: Walls) -> None:
+    job = job_against(frozen(COPIES), LAZY, "kernel")
+    examined = LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None)
+    assert isinstance(examined.verdict, Rejected)
+    assert examined.verdict.reason.code == "INCORRECT_SHAPE"
+    assert "a Late with a __getitem__ of its own" in examined.log
+
+
 COPIES = "torch.relu(x), x.clone()"
 
 
