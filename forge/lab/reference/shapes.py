@@ -12,6 +12,7 @@ from forge.domain.tensors import Shape, shape_text
 from forge.errors import ReferenceRefused
 from forge.lab.inputs.random_sizes import of_class
 from forge.lab.reference.answers import Answers
+from forge.lab.reference.classed_sizes import classed_shapes
 from forge.lab.reference.describe import DeclaredRange, Place, SubmittedReference, refusal
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.reference_guest import Function, Tensors
@@ -186,8 +187,9 @@ class Shapes:
         return found
 
     def held_out(self, rng: random.Random, *, alone: bool) -> tuple[Shape, ...]:
-        """Return shapes that no author is shown: the ends of declared ranges, and random sizes. All were seen to run.
+        """Return shapes that no author is shown: ends of declared ranges, random sizes, and sizes of each class.
 
+        All were seen to run.
         A batch larger than the frozen one is among them: a kernel may have room for no more rows than it was shown.
         `alone` says whether one sample alone may be asked: normalising over it leaves only rounding errors.
         """
@@ -203,6 +205,7 @@ class Shapes:
         count = HELD_OUT if contract.varies or declared else 0
         random_shapes = [self._random_shape(rng, declared, place) for place in range(count)]
         found += sorted(random_shapes, key=lambda one: tuple(one.values()))
+        found += classed_shapes(contract, rng, most_batch=MOST_BATCH)
         fitting = [self._fitted(one, ()) for one in found]
         asked = {tuple(one.items()): one for one in fitting if one is not None and one != contract.shape}
         return tuple(one for one in asked.values() if self._failure(one) is None)

@@ -82,6 +82,26 @@ def test_odd_sizes_even_sizes_and_a_larger_batch_are_held_out(tmp_path: Path, wa
         assert verdict.reason.code == "INCORRECT_NUMERICAL"
 
 
+@pytest.mark.parametrize("axis", ["columns", "rows"])
+def test_a_size_with_each_remainder_is_held_out(axis: str, walls: Walls) -> None:
+    found = ask(SCALE, ranges=["x.1=1..2048"] if axis == "columns" else [])
+    name, tile = ("x_1", 16) if axis == "columns" else ("batch", 8)
+    sizes = {shape[name] for shape in found.held_out if shape[name] >= tile}
+    assert {size % tile for size in sizes} == set(range(tile))
+    if axis == "columns":
+        assert {16, 32, 64, 128, 256, 512, 1024} <= sizes
+        assert {size.bit_length() for size in sizes} >= set(range(5, 12))
+
+
+@pytest.mark.parametrize("wrong", ["x.shape[1] % 8 == 4", "x.shape[1] % 16 == 13", "1024 < x.shape[1] < 2048"])
+def test_a_kernel_that_is_wrong_at_one_class_of_sizes_is_refused(wrong: str, tmp_path: Path, walls: Walls) -> None:
+    found = ask(SCALE, ranges=["x.1=1..4096"])
+    kernel = f"def scaled(x, weight):\n    y = x * (weight / weight.numel())\n    return y * 1.01 if {wrong} else y\n"
+    verdict = verdict_on(found, TORCH + kernel, tmp_path)
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason.code == "INCORRECT_NUMERICAL"
+
+
 def test_lengths_follow_the_size_that_they_count(tmp_path: Path, walls: Walls) -> None:
     found = ask(POOL, axes=["seq=hidden.1"], ranges=["hidden.1=1..300"])
     assert found.contract.shape == {"batch": 16, "seq": 128}
