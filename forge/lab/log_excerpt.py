@@ -30,6 +30,16 @@ NO_MODULE = (
 )
 """Note beside a missing module. It leaves the module's name out: a candidate could name a harmful package, and a
 reader might install it."""
+NO_GPU = (
+    "without a GPU, operands lie in the processor's memory and torch.cuda can't be called. Guard what needs one with "
+    "`x.is_cuda`, don't assert it, and allocate with `device=x.device`"
+)
+"""Note beside an exception of a kernel that asks for a GPU. It is true on every machine."""
+_ASKS_FOR_GPU = re.compile(
+    r"not compiled with CUDA|No CUDA GPUs|no NVIDIA driver|\b0 active drivers"
+    r"|(?i:\b(?:must|should|expects?|expected|requires?|needs?|only)\b.{0,60}\b(?:cuda|gpu)\b)"
+)
+"""Words of torch, Triton and usual assertions for a tensor or a device that isn't a GPU's."""
 _DIRECTORY = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,()\[\]]+/)+")
 _PACKAGE = re.compile(r"/(?:[^\s/:'\"<>|,()\[\]]+/)*site-packages/")
 _FRAME = re.compile(r'^  File "(?P<path>[^"]+)", line (?P<line>\d{1,7})(?:, in .*)?$')
@@ -74,12 +84,16 @@ class LogExcerpt:
             "untrusted_lines": list(self.untrusted_lines),
             "lines_left_out": self.lines_left_out,
             "withheld": self.withheld,
-            "note": NO_MODULE if self._lacks_a_module else None,
+            "note": self._note,
         }
 
     @property
-    def _lacks_a_module(self) -> bool:
-        return (self.untrusted_error or "").partition(":")[0] == "ModuleNotFoundError"
+    def _note(self) -> str | None:
+        kind, _, said = (self.untrusted_error or "").partition(":")
+        if kind == "ModuleNotFoundError":
+            return NO_MODULE
+        asserts = kind == "AssertionError" and "is_cuda" in (self.source or "")
+        return NO_GPU if asserts or _ASKS_FOR_GPU.search(said) else None
 
 
 def excerpt(untrusted_log: str, *, files: Mapping[str, bytes], withheld: bool) -> LogExcerpt | None:

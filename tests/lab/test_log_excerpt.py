@@ -165,3 +165,25 @@ def test_a_missing_module_is_answered_with_which_modules_there_are_and_no_name_t
     other = excerpt(f"{log}ImportError: no\n", files=FILES, withheld=False)
     assert other is not None
     assert other.document()["note"] is None
+
+
+@pytest.mark.parametrize(
+    ("source", "raised", "noted"),
+    [
+        ("assert x.is_cuda and w.is_cuda", "AssertionError", True),
+        ("assert x.is_cuda", "AssertionError: Tensors must be on CUDA.", True),
+        ("raise ValueError('no')", "ValueError: Input must be a CUDA tensor", True),
+        ("x = x.cuda()", "AssertionError: Torch not compiled with CUDA enabled", True),
+        ("n = torch.cuda.device_count()", "RuntimeError: No CUDA GPUs are available", True),
+        ("d = driver.active", "RuntimeError: 0 active drivers ([]). There should only be one.", True),
+        ("assert x.is_contiguous()", "AssertionError", False),
+        ("run(x)", "RuntimeError: CUDA error: misaligned address", False),
+    ],
+)
+def test_an_exception_for_lack_of_a_gpu_is_answered_with_what_to_guard(source: str, raised: str, noted: bool) -> None:
+    files = {"kernel.py": f"def kernel(x, w):\n    {source}\n".encode()}
+    log = (
+        f'Traceback (most recent call last):\n  File "/guest/kernel.py", line 2, in kernel\n    {source}\n{raised}\n'
+    )
+    note = found(log, files).document()["note"]
+    assert ("with `x.is_cuda`, don't assert it" in str(note)) == noted
