@@ -401,6 +401,36 @@ def test_a_check_names_the_line_that_changes_a_setting_at_import(tmp_path: Path)
     assert document["mend"]["does"] == "may change what the process shares"
 
 
+KEEPING = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        if {condition}:
+            self.kept = {value}
+        return x @ self.kept
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "named"),
+    [
+        ("self.kept is None", "self.linear.weight.t().contiguous()", True),
+        ("not hasattr(self, 'kept')", "torch.cat([self.weight_hh, self.bias_hh], 1)", True),
+        ("self.kept is None", "x.half()", True),
+        ("self.kept is None or self.kept.shape != x.shape", "torch.empty_like(x)", False),
+        ("self.kept is None", "x.shape[-1] ** -0.5", False),
+        ("self.ready", "self.linear.weight.t()", False),
+    ],
+)
+def test_a_kept_operand_is_named_where_values_are_wrong(condition: str, value: str, named: bool) -> None:
+    text = KEEPING.format(condition=condition, value=value)
+    place = place_to_mend(text.encode(), entry="ModelNew", language="torch", code="INCORRECT_NUMERICAL")
+    assert place is not None
+    assert place.source.startswith("self.kept =") == named
+
+
 def test_a_value_kept_between_calls_is_named_by_its_statement() -> None:
     text = written("global OUT", "OUT = torch.empty_like(gate)", "return OUT")
     place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="STATE_CARRIED")

@@ -12,6 +12,7 @@ from forge.domain.parsed_source import parse_source
 from forge.domain.source_finding import FindingKind
 from forge.lab.sources.changed_input import changed_input
 from forge.lab.sources.comes_from import comes_from
+from forge.lab.sources.kept_operand import kept_operand
 from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
@@ -143,6 +144,8 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
     if code in OUTSIDE and "CDLL" in text and ".argtypes" not in text:
         call = next((one.lineno for one in nodes if isinstance(one, ast.Call) and any(map(_address, one.args))), None)
         return _place(text, call, "passes addresses to a function without argtypes: ctypes cuts them to 32 bits")
+    if code in WRONG_VALUES:
+        return _place(text, kept_operand(function), "keeps a value of operands that change between calls")
     if code in ABOUT_MEMORY:
         return _first(text, nodes, (ast.Global, ast.Nonlocal), "keeps a value between calls")
     if code in NAMED_CALLS:
