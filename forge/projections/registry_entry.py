@@ -148,7 +148,7 @@ def _figures(kernel: PromotedKernel) -> dict[str, object]:
 
 def _further(kernel: PromotedKernel) -> dict[str, object]:
     """Return each further shape with its figures, and whether it is proven; nothing for a task of one shape."""
-    points = {seq: point for point in kernel.points[1:] for seq in (point.workload.samples_sha256,)}
+    points = {point.workload.samples_sha256: point for point in kernel.points[1:]}
     listed: list[dict[str, object]] = []
     for recorded in kernel.further:
         event = recorded.event

@@ -1,6 +1,7 @@
 """Finds one run in a long ledger, by index: only the run's own events are read."""
 
 import re
+from collections.abc import Iterable
 from itertools import chain
 
 import orjson
@@ -10,7 +11,7 @@ from forge.events.create import TaskCreated
 from forge.events.run import RunStarted
 from forge.ledger.store import Ledger
 from forge.projections.fold import holds
-from forge.projections.runs import EMPTY, RunState, fold, the_run
+from forge.projections.runs import EMPTY, RunState, fold
 
 NEWEST = re.compile(r"last(?:-([0-9]{1,9}))?", re.ASCII)
 """Names that a user gives for the newest run, `last`, and for the Nth before it, `last-N`."""
@@ -18,6 +19,8 @@ NUMBERED = re.compile(r"r([1-9][0-9]{0,8})", re.ASCII)
 """A run's short name: its number in the order in which runs were started. An id begins with the year."""
 STREAM = "run:"
 """Beginning of the name of a run's stream."""
+SHOWN_RUNS = 3
+"""Number of runs that a message names if a name means several. Chosen; a message with more is hard to read."""
 
 
 def find_run(ledger: Ledger, name: str) -> RunState:
@@ -28,6 +31,18 @@ def find_run(ledger: Ledger, name: str) -> RunState:
         return run_state(ledger, _started_as(ledger, name, int(numbered[1])))
     known = [stream.removeprefix(STREAM) for stream in ledger.streams(STREAM + name)] if name else []
     return run_state(ledger, the_run(known, name))
+
+
+def the_run(known: Iterable[str], name: str) -> str:
+    """Return the run id `name`, or the only one that begins so; raise RunNotFound."""
+    fitting = sorted(run_id for run_id in known if name and run_id.startswith(name))
+    if name in fitting or len(fitting) == 1:
+        return name if name in fitting else fitting[0]
+    shown = ", ".join(fitting[:SHOWN_RUNS])
+    more = f", and {len(fitting) - SHOWN_RUNS} more, which forge run list lists" if len(fitting) > SHOWN_RUNS else ""
+    found = "no run starts" if not fitting else f"{len(fitting)} runs start ({shown}{more})"
+    expected = "expected a run id, a unique beginning of one, `last`, `last-N` or a number as `r12`"
+    raise RunNotFound(f"{found} with {name!r}: {expected}")
 
 
 def _started_before(ledger: Ledger, name: str, before: int) -> str:

@@ -6,10 +6,10 @@ a new submission in the same run clears what was recorded about the earlier one.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from forge.domain.verdict import UNDECIDED
-from forge.errors import LedgerCorrupt, RunNotFound
+from forge.errors import LedgerCorrupt
 from forge.events import Event, Recorded
 from forge.events.benchmark import BenchmarkErrored, BenchmarkFailed, BenchmarkRecorded
 from forge.events.candidate import (
@@ -71,6 +71,21 @@ PHASE_OF: dict[type[Event], Phase] = {
     PromotionDenied: "promote",
 }
 """Event class -> the phase that it is an attempt of."""
+KEPT_IN: dict[type[Event], str] = {
+    PlanAccepted: "plan",
+    PromptRendered: "prompt",
+    CandidateRejected: "rejection",
+    CandidateVerified: "verified",
+    VerificationErrored: "error",
+    BenchmarkRecorded: "benchmark",
+    BenchmarkFailed: "failure",
+    BenchmarkErrored: "error",
+    KernelPromoted: "promotion",
+    PromotionDenied: "promotion",
+    RunSealed: "end",
+    RunAborted: "end",
+}
+"""Event class -> the field of a run's state that keeps the newest event."""
 WAITING: dict[LastPhase, frozenset[Stage]] = {
     "verify": frozenset({"candidate_ready"}),
     "bench": frozenset({"candidate_ready", "verified"}),
@@ -217,7 +232,7 @@ def _after(run: RunState, recorded: Recorded[Event]) -> RunState:
         attempts=run.attempts.plus(phase),
         last_seq=recorded.seq,
     )
-    return _with_request(_with_end(_with_evidence(_with_submission(moved, recorded), recorded), recorded), recorded)
+    return _with_request(_with_event(moved, recorded), recorded)
 
 
 def _check_candidate(run: RunState, recorded: Recorded[Event], submitted: str) -> None:
@@ -240,15 +255,21 @@ def _check_author(run: RunState, seq: int, promoted: KernelPromoted) -> None:
         )
 
 
-def _with_submission(run: RunState, recorded: Recorded[Event]) -> RunState:
-    if holds(recorded, PlanAccepted):
-        return replace(run, plan=recorded)
-    if holds(recorded, PromptRendered):
-        return replace(run, prompt=recorded)
+def _with_event(run: RunState, recorded: Recorded[Event]) -> RunState:
+    if holds(recorded, CandidateSubmitted):
+        return _with_submission(run, recorded)
     if holds(recorded, ClaimRecorded):
         return replace(run, claims=(*run.claims, recorded))
-    if not holds(recorded, CandidateSubmitted):
+    if holds(recorded, ClaimAssessed):
+        return replace(run, assessments=(*run.assessments, recorded))
+    name = KEPT_IN.get(type(recorded.event))
+    if name is None:
         return run
+    kept: dict[str, Any] = {name: recorded}  # Any: an event of the field's type
+    return replace(run, sealed=run.sealed or isinstance(recorded.event, RunSealed), **kept)
+
+
+def _with_submission(run: RunState, recorded: Recorded[CandidateSubmitted]) -> RunState:
     candidate = recorded.event.candidate
     return replace(
         run,
@@ -264,32 +285,6 @@ def _with_submission(run: RunState, recorded: Recorded[Event]) -> RunState:
     )
 
 
-def _with_evidence(run: RunState, recorded: Recorded[Event]) -> RunState:
-    if holds(recorded, CandidateRejected):
-        return replace(run, rejection=recorded)
-    if holds(recorded, CandidateVerified):
-        return replace(run, verified=recorded)
-    if holds(recorded, BenchmarkRecorded):
-        return replace(run, benchmark=recorded)
-    if holds(recorded, BenchmarkFailed):
-        return replace(run, failure=recorded)
-    if holds(recorded, ClaimAssessed):
-        return replace(run, assessments=(*run.assessments, recorded))
-    return run
-
-
-def _with_end(run: RunState, recorded: Recorded[Event]) -> RunState:
-    if holds(recorded, VerificationErrored) or holds(recorded, BenchmarkErrored):
-        return replace(run, error=recorded)
-    if holds(recorded, KernelPromoted) or holds(recorded, PromotionDenied):
-        return replace(run, promotion=recorded)
-    if holds(recorded, RunSealed):
-        return replace(run, end=recorded, sealed=True)
-    if holds(recorded, RunAborted):
-        return replace(run, end=recorded)
-    return run
-
-
 def _with_request(run: RunState, recorded: Recorded[Event]) -> RunState:
     """Keep the newest request until it is answered, withdrawn, or about a candidate that was replaced.
 
@@ -303,19 +298,3 @@ def _with_request(run: RunState, recorded: Recorded[Event]) -> RunState:
     candidate = run.submitted.event.candidate if run.submitted else None
     stands = not answered and candidate == request.event.candidate and run.state in WAITING[request.event.until]
     return replace(run, request=request if stands else None)
-
-
-SHOWN_RUNS = 3
-"""Number of runs that a message names if a name means several. Chosen; a message with more is hard to read."""
-
-
-def the_run(known: Iterable[str], name: str) -> str:
-    """Return the run id `name`, or the only one that begins so; raise RunNotFound."""
-    fitting = sorted(run_id for run_id in known if name and run_id.startswith(name))
-    if name in fitting or len(fitting) == 1:
-        return name if name in fitting else fitting[0]
-    shown = ", ".join(fitting[:SHOWN_RUNS])
-    more = f", and {len(fitting) - SHOWN_RUNS} more, which forge run list lists" if len(fitting) > SHOWN_RUNS else ""
-    found = "no run starts" if not fitting else f"{len(fitting)} runs start ({shown}{more})"
-    expected = "expected a run id, a unique beginning of one, `last`, `last-N` or a number as `r12`"
-    raise RunNotFound(f"{found} with {name!r}: {expected}")

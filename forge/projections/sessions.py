@@ -3,7 +3,7 @@
 The fold refuses a history in which more was reserved than was granted.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
 from forge.domain.budget import BudgetTree
@@ -136,11 +136,8 @@ def fold(events: Iterable[Recorded[Event]]) -> SessionState:
 
 def apply(state: SessionState, recorded: Recorded[Event]) -> SessionState:
     """Return the state after one more event; `state` isn't changed. Raises LedgerCorrupt."""
-    step = STEPS.get(type(recorded.event))
-    if step is None:
-        raise LedgerCorrupt(f"event {recorded.seq} ({recorded.event.TYPE}) doesn't belong to a session's stream")
     try:
-        return replace(step(state, recorded), events=state.events + 1)
+        return replace(_changed(state, recorded), events=state.events + 1)
     except (KeyError, IndexError, ValueError) as error:
         raise LedgerCorrupt(
             f"event {recorded.seq} ({recorded.event.TYPE}) contradicts session {state.session_id!r}: {error}",
@@ -148,17 +145,53 @@ def apply(state: SessionState, recorded: Recorded[Event]) -> SessionState:
         ) from error
 
 
-def _proposed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, StepProposed)
-    if state.current is not None or event.round != len(state.rounds) + 1:
-        raise ValueError(f"round {event.round} begins after round {len(state.rounds)}")
-    return replace(state, rounds=(*state.rounds, RoundState(step=event)))
+def _changed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    """Return the state as an event changes it; raise ValueError if the event contradicts it."""
+    match recorded.event:
+        case StepProposed() as step:
+            if state.current is not None or step.round != len(state.rounds) + 1:
+                raise ValueError(f"round {step.round} begins after round {len(state.rounds)}")
+            return replace(state, rounds=(*state.rounds, RoundState(step=step)))
+        case StepAnswered() as answer:
+            return _answered(state, answer)
+        case RoundClosed() as end:
+            if state.current is not None and state.current.open_request is not None:
+                raise ValueError(f"round {end.round} is closed before request {state.current.open_request.number}")
+            return _in_round(state, end.round, lambda one: replace(one, closed=end))
+        case ModelRequested() as asked:
+            return _in_request(state, asked.round, asked.request, asked=asked)
+        case ModelResponded() | ModelFailed() | ModelLost() as ended:
+            return _in_request(state, ended.round, ended.request, ended=ended)
+        case TrialsScreened():
+            return state
+        case _:
+            return _with_budget(state, recorded)
 
 
-def _reserved(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, BudgetReserved)
+def _with_budget(state: SessionState, recorded: Recorded[Event]) -> SessionState:
+    """Return the state after an event about its budget, or after its end."""
+    match recorded.event:
+        case BudgetGranted() as grant:
+            return replace(state, tree=state.tree.grant(grant.more))
+        case BudgetReserved() as reserved:
+            return _reserved(state, reserved)
+        case BudgetSettled() as settled:
+            return _settled(state, settled)
+        case BudgetRefused() as refused:
+            return _in_round(state, refused.round, lambda one: replace(one, refused=refused))
+        case WishRefused(round=None):
+            return state
+        case WishRefused(round=int(number)) as wish:
+            return _in_round(state, number, lambda one: replace(one, wish=wish))
+        case _ if holds(recorded, SessionClosed):
+            if state.closed is not None:
+                raise ValueError("it is closed a second time")
+            return replace(state, closed=recorded)
+        case event:
+            raise LedgerCorrupt(f"event {recorded.seq} ({event.TYPE}) doesn't belong to a session's stream")
+
+
+def _reserved(state: SessionState, event: BudgetReserved) -> SessionState:
     if event.request != state.requests + 1:
         raise ValueError(f"request {event.request} is reserved after request {state.requests}")
     tree = state.tree.reserve(event.round, event.request, event.worst)
@@ -168,9 +201,7 @@ def _reserved(state: SessionState, recorded: Recorded[Event]) -> SessionState:
     )
 
 
-def _settled(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, BudgetSettled)
+def _settled(state: SessionState, event: BudgetSettled) -> SessionState:
     if any(one.number == event.request and one.settled for each in state.rounds for one in each.requests):
         raise ValueError(f"request {event.request} is settled a second time")
     if state.tree.uncovered(event.request, event.used) != event.uncovered:
@@ -179,60 +210,10 @@ def _settled(state: SessionState, recorded: Recorded[Event]) -> SessionState:
     return replace(_in_request(state, event.round, event.request, settled=event), tree=tree)
 
 
-def _granted(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, BudgetGranted)
-    return replace(state, tree=state.tree.grant(event.more))
-
-
-def _refused(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, BudgetRefused)
-    return _in_round(state, event.round, lambda one: replace(one, refused=event))
-
-
-def _wished(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, WishRefused)
-    return state if event.round is None else _in_round(state, event.round, lambda one: replace(one, wish=event))
-
-
-def _asked(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, ModelRequested)
-    return _in_request(state, event.round, event.request, asked=event)
-
-
-def _model_ended(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, ModelResponded | ModelFailed | ModelLost)
-    return _in_request(state, event.round, event.request, ended=event)
-
-
-def _answered(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, StepAnswered)
+def _answered(state: SessionState, event: StepAnswered) -> SessionState:
     if any(one.number == event.request and one.gave_an_answer for each in state.rounds for one in each.requests):
         raise ValueError(f"request {event.request} is answered a second time")
     return _in_request(state, event.round, event.request, answered=event)
-
-
-def _round_closed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    event = recorded.event
-    assert isinstance(event, RoundClosed)
-    if state.current is not None and state.current.open_request is not None:
-        raise ValueError(f"round {event.round} is closed before request {state.current.open_request.number}")
-    return _in_round(state, event.round, lambda one: replace(one, closed=event))
-
-
-def _closed(state: SessionState, recorded: Recorded[Event]) -> SessionState:
-    if state.closed is not None:
-        raise ValueError("it is closed a second time")
-    return replace(state, closed=recorded) if holds(recorded, SessionClosed) else state
-
-
-def _nothing(state: SessionState, _: Recorded[Event]) -> SessionState:
-    return state
 
 
 def _in_round(state: SessionState, number: int, change: Callable[[RoundState], RoundState]) -> SessionState:
@@ -253,22 +234,3 @@ def _in_request(state: SessionState, number: int, request: int, **found: object)
         return replace(one, requests=requests)
 
     return _in_round(state, number, change)
-
-
-STEPS: Mapping[type[Event], Callable[[SessionState, Recorded[Event]], SessionState]] = {
-    StepProposed: _proposed,
-    StepAnswered: _answered,
-    RoundClosed: _round_closed,
-    ModelRequested: _asked,
-    ModelResponded: _model_ended,
-    ModelFailed: _model_ended,
-    ModelLost: _model_ended,
-    BudgetGranted: _granted,
-    BudgetReserved: _reserved,
-    BudgetSettled: _settled,
-    BudgetRefused: _refused,
-    WishRefused: _wished,
-    SessionClosed: _closed,
-    TrialsScreened: _nothing,
-}
-"""Event class -> how it changes a session."""

@@ -13,7 +13,7 @@ from forge.app.workspace import Workspace
 from forge.errors import AlreadyDecided, ConcurrencyConflict, RunNotFound, UnknownName, WorkspaceNotFound
 from forge.events import KernelRevoked
 from forge.lookup import Policy, Registry
-from forge.projections.runs import the_run
+from forge.projections.run_lookup import the_run
 from tests.app.prepared import benchmarked_run, rejected_run
 from tests.app.test_crash import killed
 from tests.cli.asking import SHAPE, Answer, ask, built_once, copied, create_task, history, ledger_stands

@@ -13,6 +13,7 @@ from forge.events.run import RunAborted, RunStarted
 from forge.events.verify import VerificationErrored
 from forge.events.work import LastPhase, WorkRequested, WorkWithdrawn
 from forge.projections import runs
+from forge.projections.run_lookup import the_run
 from tests.projections.histories import History, Run, opened
 from tests.projections.values import GATES, digest, task
 
@@ -183,11 +184,11 @@ def test_a_run_is_found_by_its_name_or_by_an_unmistakable_beginning():
     history = opened()
     first, second = Run(history, task(), "a").start(), Run(history, task(op="softmax"), "b").start()
     state = runs.fold(runs.EMPTY, history.events)
-    assert runs.the_run(state.runs, first.run_id) == first.run_id
-    assert runs.the_run(state.runs, second.run_id[:-6]) == second.run_id
+    assert the_run(state.runs, first.run_id) == first.run_id
+    assert the_run(state.runs, second.run_id[:-6]) == second.run_id
     for name in ("2026", "nothing", ""):
         with pytest.raises(RunNotFound):
-            runs.the_run(state.runs, name)
+            the_run(state.runs, name)
 
 
 def request(run: Run, until: LastPhase = "promote") -> Run:
