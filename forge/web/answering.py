@@ -79,6 +79,13 @@ def desk_of(request: Request) -> Desk:
     return desk
 
 
+def kept_of(request: Request) -> KeptAnswers:
+    """Return the answers that the server keeps."""
+    kept = request.app.state.kept
+    assert isinstance(kept, KeptAnswers)
+    return kept
+
+
 def token_of(request: Request) -> str | None:
     """Return the token in `Authorization: Bearer`; None without one. Raises TokenRefused for another scheme."""
     return token_in_header(request.headers.get("authorization"))
@@ -90,9 +97,7 @@ async def answered(request: Request, ask: Ask, *, slow: bool = False, timeless: 
     `slow` questions are asked apart from the others. An answer that isn't `timeless` depends on more than the ledger,
     so it isn't kept.
     """
-    desk, token = desk_of(request), token_of(request)
-    kept = request.app.state.kept
-    assert isinstance(kept, KeptAnswers)
+    desk, kept, token = desk_of(request), kept_of(request), token_of(request)
     address, known = f"{request.url.path}?{request.url.query}", request.headers.get("if-none-match")
     names = [str(one) for one in request.path_params.values()]
 

@@ -17,7 +17,7 @@ from forge.app.desk.desk import Desk
 from forge.app.desk.view import View
 from forge.app.desk.wrong_kind import explained
 from forge.errors import ForgeError, LedgerCorrupt, NotFound, TokenRefused
-from forge.web.answering import JSON, KeptAnswers, desk_of, etag_of, token_of
+from forge.web.answering import JSON, desk_of, etag_of, kept_of, token_of
 from forge.web.pages.contents import PAGES, PageKind, PageQuestion, require_fields
 from forge.web.pages.rendering import STATIC, rendered
 from forge.web.pages.signing_in import COOKIE, form_token, token_in_cookie
@@ -58,8 +58,7 @@ def _answering(page: PageKind, *, as_json: bool) -> Handler:
 
 
 async def _page(request: Request, page: PageKind, *, as_json: bool) -> Response:
-    desk, kept = desk_of(request), request.app.state.kept
-    assert isinstance(kept, KeptAnswers)
+    desk, kept = desk_of(request), kept_of(request)
     signed_in = token_in_cookie(request)
     token = token_of(request) if as_json and signed_in is None else signed_in
     address, known = f"{request.url.path}?{request.url.query}", request.headers.get("if-none-match")
@@ -148,8 +147,7 @@ async def drawing(request: Request) -> Response:
         "samples": lambda view: comparing.samples_picture(view, name),
         "roofline": lambda view: comparing.roofline_picture(view, name),
     }
-    desk, kept = desk_of(request), request.app.state.kept
-    assert isinstance(kept, KeptAnswers)
+    desk, kept = desk_of(request), kept_of(request)
 
     def found(view: View) -> tuple[str, bytes]:
         if kind not in draw:
