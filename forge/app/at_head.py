@@ -16,9 +16,9 @@ from typing import Any
 
 from forge.app.runs.quick_run import chosen_run, report_of
 from forge.app.stored.keys_place import keys_folder
-from forge.app.stored.next_command import next_command
 from forge.app.stored.policy_stamp import was_read
 from forge.app.stored.run_documents import OF_A_RUN, RunDocuments, newest_of
+from forge.app.stored.run_summary import next_command
 from forge.app.stored.untouched import connect_untouched
 from forge.app.tasks.brief_path import brief_path
 from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER

@@ -8,10 +8,9 @@ import typer
 from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.document import emit_document
 from forge.cli.kernel_summary import show_summary
-from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.lists import Asked, show_kernels
 from forge.cli.opening import ask_at_head, ask_events, open_workspace
-from forge.cli.options import Home, Json
+from forge.cli.options import Home, Json, Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.output import emit_answer, emit_json, short
 from forge.cli.signing_notes import say_if_unsigned
 from forge.cli.suggest import suggest

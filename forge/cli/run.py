@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from forge.cli.candidate_log import show_log, show_place
-from forge.cli.list_options import Limit, Sort
 from forge.cli.lists import Asked, show_run, show_runs
 from forge.cli.opening import ask_at_head, ask_run, open_workspace
-from forge.cli.options import Home, Json, Run
+from forge.cli.options import Home, Json, Limit, Run, Sort
 from forge.cli.output import emit_answer, emit_json, say
 from forge.cli.suggest import suggest
 

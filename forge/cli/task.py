@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from forge.cli.list_options import Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.lists import Asked, show_task, show_tasks
 from forge.cli.opening import open_workspace
-from forge.cli.options import Home, Json
+from forge.cli.options import Home, Json, Limit, OnlyGpu, OnlyOp, Sort
 from forge.cli.output import emit_json, emit_table, say
 from forge.cli.reference import create_from_reference, import_collection, say_same
 from forge.cli.suggest import suggest, unused
@@ -152,7 +151,7 @@ def create(
     Example: forge task create --op fused_add_rmsnorm --language cpp --gpu cpu --dtype fp32
     --shape batch=16,hidden_size=4096
     """
-    from forge.app.tasks.contender_files import read_contenders
+    from forge.app.tasks.create import read_contenders
     from forge.pipeline.create import TaskRequest
 
     own = function or operand or constant or axis or vary or name or yes

@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import Field, StringConstraints
 
 from forge.domain.digest import Digest, Value, digest_of, is_unset
-from forge.domain.worker_name import worker_name
+from forge.domain.machine_name import worker_name
 
 NodeName = Annotated[str, StringConstraints(pattern=r"^[0-9a-f]{12,64}$")]
 """Name of a node: hexadecimal digits, so that a published ledger names no machine of a private network."""

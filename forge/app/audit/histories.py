@@ -7,8 +7,8 @@ import orjson
 from forge.app.audit.answer import COLD, Answer, Cell, candidate_named, named_rows, where
 from forge.app.known_kernel import require_kernel
 from forge.app.plain_events import HasEvents
+from forge.domain.machine_name import worker_name
 from forge.domain.shape_slug import shape_slug
-from forge.domain.worker_name import worker_name
 from forge.errors import UsageError
 
 COLUMNS = (

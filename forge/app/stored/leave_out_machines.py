@@ -7,7 +7,7 @@ first. They leave out what rests on an event of such a machine.
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from forge.domain.worker_name import NODE_DIGITS
+from forge.domain.machine_name import NODE_DIGITS
 from forge.errors import UnknownName, UsageError
 from forge.events import EnvironmentCaptured
 from forge.ledger.store import Ledger

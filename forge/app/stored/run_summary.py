@@ -1,11 +1,28 @@
-"""Sums up a run: its state, why it was refused, and the next command."""
+"""Sums up a run: its state, why it was refused, and the next command. It imports little, so that lists stay quick."""
 
 from typing import TYPE_CHECKING
 
-from forge.app.stored.next_command import next_command
+from forge.domain.another_run import IN_ANOTHER_RUN
 
 if TYPE_CHECKING:
     from forge.projections.runs import RunState
+
+NEXT_COMMAND = {
+    "planned": "forge prompt {run}",
+    "prompt_ready": "forge submit {run} DIR",
+    "candidate_ready": "forge verify {run}",
+    "verified": "forge bench {run}",
+    "benchmarked": "forge promote {run}",
+}
+"""State of a run -> the command that comes next; a run in any other state has ended."""
+
+
+def next_command(run_id: str, task_id: str, *, state: str, failed: str) -> str | None:
+    """Return the command that continues a run; None at its end. `failed` is the reason of its failed benchmark."""
+    if state == "verified" and failed.endswith(IN_ANOTHER_RUN):
+        return f"forge run open {task_id}"
+    following = NEXT_COMMAND.get(state)
+    return following.format(run=run_id) if following else None
 
 
 def next_of(run: "RunState") -> str | None:

@@ -1,11 +1,14 @@
 """Creates tasks, and opens runs for them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from forge.app.tasks.briefs import prepare
 from forge.app.tasks.known_tasks import find_task
+from forge.app.user.user_paths import read_named
 from forge.app.workspace import Workspace, now
+from forge.domain.candidate import FILE_LIMIT_BYTES
 from forge.domain.digest import sha256
 from forge.domain.evidence import Admission
 from forge.domain.own_operation import is_own
@@ -14,6 +17,7 @@ from forge.events import RunStarted, TaskCreated
 from forge.languages import find_language
 from forge.ledger.runs.names import run_id as make_run_id
 from forge.operations import find_operation
+from forge.pipeline.contender_files import SubmittedContender
 from forge.pipeline.create import TaskRequest, create
 
 EMPTY = sha256(b"")
@@ -48,6 +52,18 @@ def create_task(workspace: Workspace, request: TaskRequest) -> Opened:
     workspace.keep_policy()
     workspace.append(outcome.events, run_id=f"task:{task.task_id}", key=f"create:{task.task_id}")
     return open_first_run(workspace, task, admission_of(workspace, task.task_id))
+
+
+def read_contenders(paths: Sequence[Path]) -> tuple[SubmittedContender, ...]:
+    """Return the files' names and bytes; raise UsageError for one that isn't a file of Python text."""
+    expected = "a Python file with a function 'contender'"
+    return tuple(
+        SubmittedContender(
+            path.stem,
+            read_named(path, what=f"the contender {str(path)!r}", expected=expected, limit_bytes=FILE_LIMIT_BYTES),
+        )
+        for path in paths
+    )
 
 
 def open_first_run(workspace: Workspace, task: Task, admission: Admission | None) -> Opened:
