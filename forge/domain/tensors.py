@@ -83,6 +83,16 @@ class LogSums(AsKind):
     empty: Literal["even", "odd"]
 
 
+class Rotations(AsKind):
+    """Cosines or sines of angles, of the workload's kind. In one kind they are a model's table for positions in turn.
+
+    Pair i of n is turned by p base^(-i / n) at position p. So at position 0 all cosines are 1, and later pairs turn
+    so slowly that a coarse type rounds their cosines to 1.
+    """
+
+    part: Literal["cos", "sin"]
+
+
 class Indices(Value):
     """Whole numbers from 0 to the size of an axis minus one."""
 
@@ -155,9 +165,9 @@ class Slots(Value):
         return min(entries - (entries + 5) // 8, size)
 
 
-Values = AsKind | LogSums | Indices | Whole | AnyByte | Between | Chance | Counts | Parts | Slots
-"""Rule that an operand's values are drawn by: a closed union. Only `AsKind` and `LogSums` follow the
-workload's kind."""
+Values = AsKind | LogSums | Rotations | Indices | Whole | AnyByte | Between | Chance | Counts | Parts | Slots
+"""Rule that an operand's values are drawn by: a closed union. Only `AsKind`, `LogSums` and `Rotations` follow
+the workload's kind."""
 
 
 class TensorSpec(Value):

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
-from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
+from forge.domain.tensors import ITEMSIZE_BYTES, DType, Rotations, TensorSpec
 from forge.operations.operation import Expectation, Operation
 
 if TYPE_CHECKING:
@@ -125,8 +125,8 @@ ROPE = Operation(
     axes=("tokens", "heads", "half_dim"),
     inputs=(
         TensorSpec(name="x", axes=("tokens", "heads", "half_dim"), times={"half_dim": 2}),
-        TensorSpec(name="cos", axes=("tokens", "half_dim")),
-        TensorSpec(name="sin", axes=("tokens", "half_dim")),
+        TensorSpec(name="cos", axes=("tokens", "half_dim"), values=Rotations(part="cos")),
+        TensorSpec(name="sin", axes=("tokens", "half_dim"), values=Rotations(part="sin")),
     ),
     scalars={},
     outputs=(TensorSpec(name="y", axes=("tokens", "heads", "half_dim"), times={"half_dim": 2}),),

@@ -26,6 +26,7 @@ from forge.domain.tensors import (
     Indices,
     LogSums,
     Parts,
+    Rotations,
     Slots,
     TensorSpec,
     Whole,
@@ -47,8 +48,7 @@ def _of_rule(spec: TensorSpec) -> str:
     values = spec.values
     match values:
         case AsKind(exponent=exponent):
-            empty = ", and minus infinity for an empty sum" if isinstance(values, LogSums) else ""
-            return "floats of every kind that is asked" + (f", times 2^{exponent}" if exponent else empty)
+            return "floats of every kind that is asked" + (f", times 2^{exponent}" if exponent else _besides(values))
         case Indices(axis=axis):
             return f"whole numbers from 0 to {axis} - 1"
         case Whole(below=below):
@@ -67,6 +67,17 @@ def _of_rule(spec: TensorSpec) -> str:
             return f"distinct whole numbers below {axis}, or -1 for none"
         case _:
             assert_never(values)
+
+
+def _besides(values: AsKind) -> str:
+    """Return in words which values there are besides those of every kind."""
+    match values:
+        case LogSums():
+            return ", and minus infinity for an empty sum"
+        case Rotations():
+            return ", and a model's table for positions in turn"
+        case _:
+            return ""
 
 
 def _of_operand(operand: Operand) -> str:

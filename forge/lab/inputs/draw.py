@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from forge.domain.input_kind import InputKind
-from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, LogSums, TensorSpec
+from forge.domain.tensors import TORCH_NAMES, AsKind, DType, ElementType, LogSums, Rotations, TensorSpec
 from forge.lab.inputs.distributions import values_of_kind
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.mixed import Mixture
@@ -30,6 +30,11 @@ KINDS_WITH_EMPTY_SUMS: frozenset[InputKind] = frozenset({"sparse", "padded", "ze
 """Kinds in which some sums of exponentials are empty: the kinds in which values are absent."""
 EMPTY_SHARE = 0.25
 """Share of empty sums among the positions that may have one. Chosen; most elements still show what comes out."""
+KINDS_WITH_TABLES: frozenset[InputKind] = frozenset({"uniform"})
+"""Kinds in which cosines and sines are those of a model's table. They are asked and timed in every verification."""
+BASE_POWERS, MOST_POSITION = (4.0, 6.0), 2**17
+"""Range of the power of ten that is the base of a table's angles, and the position that it begins at, at most. Models
+have bases from 10,000 to 1,000,000, and contexts of up to 131,072 positions."""
 MOST_IN_FP8 = 448.0
 """Largest number of fp8_e4m3. Older releases of torch cast larger ones to NaN, newer ones to this number."""
 
@@ -62,6 +67,7 @@ def _drawn(
     floats: list[torch.Tensor] = []
     count = sum(spec.follows_kind for spec in operation.inputs)
     mixture = Mixture(dtype, count, generator) if kind == "mixed" else None
+    angles: torch.Tensor | None = None
     for spec in operation.inputs:
         sizes, element = spec.sizes(shape), spec.element_type(dtype)
         match spec.values:
@@ -77,12 +83,29 @@ def _drawn(
                 values = values * unit
                 if isinstance(spec.values, LogSums) and kind in KINDS_WITH_EMPTY_SUMS:
                     values = _with_empty_sums(values, spec.values, generator)
+                if isinstance(spec.values, Rotations) and kind in KINDS_WITH_TABLES:
+                    angles = _angles(sizes, generator) if angles is None else angles
+                    values = angles.cos() if spec.values.part == "cos" else angles.sin()
             case _:
                 values = draw_numbers(spec, shape, drawn, generator, usual=kind in USUAL_KINDS)
         if element == "fp8_e4m3":
             values = values.clamp(-MOST_IN_FP8, MOST_IN_FP8)
         drawn[spec.name] = values.to(torch_dtype(element)).contiguous()
     return tuple(drawn.values())
+
+
+def _angles(sizes: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
+    """Return a table's angles [positions, pairs] in fp64. Half of the tables begin at position 0.
+
+    The others begin at a random position, where each octave is equally likely.
+    """
+    import torch
+
+    power, later = torch.rand(2, generator=generator, dtype=torch.float64).tolist()
+    base = 10 ** (BASE_POWERS[0] + (BASE_POWERS[1] - BASE_POWERS[0]) * power)
+    first = int(MOST_POSITION ** max(0.0, 2 * later - 1)) if later > 0.5 else 0
+    positions, pairs = (torch.arange(size, dtype=torch.float64) for size in sizes)
+    return (first + positions).unsqueeze(-1) * base ** (-pairs / max(1, len(pairs)))
 
 
 def _with_empty_sums(values: torch.Tensor, rule: LogSums, generator: torch.Generator) -> torch.Tensor:
