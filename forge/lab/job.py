@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from forge.domain.candidate import Metadata
@@ -34,6 +34,10 @@ timing. Chosen: two hours, since the host's own count ends guests earlier."""
 WALL_PER_CPU_S = 16
 """Wall seconds that the host waits for a guest, for each processor second of one thread. Chosen; a thread that gets
 less than a sixteenth of a processor counts as idle."""
+INTERPRETED_TIMES = 4
+"""Factor on what all gates together may take where an interpreter makes the calls. Chosen; its slowness isn't the
+kernel's: a right attention kernel with small blocks takes more than 200 s. One answer has the usual limit, so a
+kernel that hangs ends as soon as anywhere."""
 WALL_PER_CANDIDATE_S = 4
 """Seconds that the host waits for all guests of a candidate, for each processor second that they have together.
 Chosen; what ends by it has no verdict, so that it may be shorter than a guest's own."""
@@ -150,6 +154,15 @@ class Job:
             memory_bytes=self.policy.memory_limit_bytes,
             shadow=shadow,
         )
+
+    @property
+    def gate_limits(self) -> Limits:
+        """Limits of the guest that most gates ask: more for an interpreter, but no more for one answer."""
+        limits = self.limits(self.policy.verify_limit_s)
+        if not self.interpreted:
+            return limits
+        together = self.limits(INTERPRETED_TIMES * self.policy.verify_limit_s)
+        return replace(together, reply_cpu_s=self.policy.verify_limit_s, still_s=limits.still_s)
 
     @property
     def environment(self) -> dict[str, str]:

@@ -159,7 +159,7 @@ def _through_gates(
     files = artifact.staged_files(job, record.artifact)
     with (
         staged(job, files, {}) as stage,
-        loaded(job, stage, job.limits(job.policy.verify_limit_s), label="load", fills_memory=True) as kernel,
+        loaded(job, stage, job.gate_limits, label="load", fills_memory=True) as kernel,
     ):
         if isinstance(kernel, Failed):
             trusted.require_device(job)
