@@ -401,6 +401,31 @@ def test_a_check_names_the_line_that_changes_a_setting_at_import(tmp_path: Path)
     assert document["mend"]["does"] == "may change what the process shares"
 
 
+LAZY = """
+import torch
+from torch.utils.cpp_extension import load_inline
+
+
+def extension():
+    return load_inline(name="mine", cpp_sources=SOURCE, functions=["f"])
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return extension().f(x)
+"""
+
+
+def test_an_extension_that_is_built_in_a_function_is_named_where_nothing_was_built() -> None:
+    place = place_to_mend(LAZY.encode(), entry="ModelNew", language="cpp", code="COMPILE_ERROR")
+    assert place is not None
+    assert place.source.startswith("return load_inline(")
+    early = LAZY.replace("def extension():\n    return", "extension = lambda: BUILT\nBUILT =")
+    other = place_to_mend(early.encode(), entry="ModelNew", language="cpp", code="COMPILE_ERROR")
+    assert other is not None
+    assert other.source == "return extension().f(x)"
+
+
 KEEPING = """
 import torch
 

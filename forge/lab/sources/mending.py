@@ -33,6 +33,8 @@ MUTATED = frozenset({"INPUT_MUTATED"})
 """Reason codes for which a line that writes to an input is looked for."""
 UNCALLED = frozenset({"FALLBACK"})
 """Reason codes of an entry point that launches no kernel."""
+UNBUILT = frozenset({"COMPILE_ERROR"})
+"""Reason codes for which a build that no import starts is looked for. A compiler's own words name their line."""
 ENDLESS = frozenset({"TIMEOUT"})
 """Reason codes for which a loop is looked for."""
 WRONG_VALUES = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE", "WRONG_OUTSIDE_DOMAIN"})
@@ -116,6 +118,9 @@ def place_to_mend(
     changes_at = next((line for kind, line in in_kernel if kind in CHANGES), None)
     if code in ABOUT_MEMORY and changes_at is not None:
         return _place(text, changes_at, "may change what the process shares")
+    late = _late_build(module) if code in UNBUILT else None
+    if late is not None:
+        return _place(text, late, "builds in a function, which no import calls")
     named = _in_function(text, function, code, untrusted_error) or _with_number(text, wrong_from)
     if named is not None:
         return named
@@ -155,6 +160,13 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
     if code not in ENDLESS:
         return None
     return _first(text, nodes, (ast.While,), "is a loop") or _place(text, _loop(text), "is a loop")
+
+
+def _late_build(module: ast.Module) -> int | None:
+    """Return the first line of a function or method that builds an extension; None without one."""
+    functions = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
+    calls = (node for function in functions for node in _own_nodes(function) if isinstance(node, ast.Call))
+    return min((one.lineno for one in calls if _called(one) == "load_inline"), default=None)
 
 
 def _loop(text: str) -> int | None:
@@ -248,7 +260,7 @@ def _entry(module: ast.Module, entry: str) -> ast.FunctionDef | None:
     return None
 
 
-def _own_nodes(function: ast.FunctionDef) -> list[ast.AST]:
+def _own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST]:
     """Return the nodes of a function without those of functions inside it."""
     found: list[ast.AST] = []
     rest: list[ast.AST] = list(function.body)
