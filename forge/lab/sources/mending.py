@@ -118,8 +118,7 @@ def place_to_mend(
     changes_at = next((line for kind, line in in_kernel if kind in CHANGES), None)
     if code in ABOUT_MEMORY and changes_at is not None:
         return _place(text, changes_at, "may change what the process shares")
-    late = _late_build(module) if code in UNBUILT else None
-    if late is not None:
+    if code in UNBUILT and (late := _late_build(module)) is not None:
         return _place(text, late, "builds in a function, which no import calls")
     named = _in_function(text, function, code, untrusted_error) or _with_number(text, wrong_from)
     if named is not None:
