@@ -98,8 +98,7 @@ def place_to_mend(
     """Return the line that a refusal with this reason code is about; None if the source doesn't show one.
 
     `wrong_output` is the output whose values were wrong; None if none was compared. `wrong_from` is the index from
-    which on they were, if there is one. `findings` are kind, file and line of what was found
-    when the sources were read.
+    which on they were, if there is one. `findings` are kind, file and line of what was found in the sources.
     """
     text = kernel.decode(errors="replace")
     try:
