@@ -18,7 +18,7 @@ import torch
 from numpy.random import mtrand
 from torch.nn.attention import SDPBackend
 
-from . import linux, wire
+from . import linux, torch_switches, wire
 from .process import BESIDE_IMPORTS, PROCESS
 
 _ONE, _MORE, _LESS, _SMALLEST = 1.0, 3 * 2.0**-54, 2.0**-54, 5e-324
@@ -216,14 +216,6 @@ def _attention() -> tuple[object, ...]:
     return *allowed, cuda.cudnn_sdp_enabled(), *(one for one in order if one != SDPBackend.CUDNN_ATTENTION.value)
 
 
-def _switches() -> tuple[object, ...]:
-    """Return what torch warns of and checks, and which libraries it calls on a processor besides oneDNN."""
-    nnpack = getattr(torch._C, "_get_nnpack_enabled", None)
-    checked = torch.sparse.check_sparse_tensor_invariants.is_enabled()
-    engine = torch.backends.quantized.engine
-    return torch.is_warn_always_enabled(), checked, engine, None if nnpack is None else nnpack()
-
-
 def _numpy_generator() -> tuple[object, ...]:
     """Return the generator's numbers from its memory: numpy's own method takes a hundred microseconds."""
     generator = mtrand.get_bit_generator()
@@ -234,13 +226,6 @@ def _numpy_generator() -> tuple[object, ...]:
 def _on_devices() -> tuple[torch.Generator, ...]:
     """Return each GPU's generator, if this process uses GPUs. Reading one sends nothing to its GPU."""
     return torch.cuda.default_generators if torch.cuda.is_initialized() else ()
-
-
-def _hooks_of_modules() -> tuple[int, ...]:
-    """Return the numbers of hooks that torch calls for every module of the process."""
-    every = torch.nn.modules.module
-    names = ("_global_forward_pre_hooks", "_global_forward_hooks", "_global_parameter_registration_hooks")
-    return tuple(len(getattr(every, name, ())) for name in names)
 
 
 Readings = Mapping[str, Callable[[], object]]
@@ -270,7 +255,7 @@ def _generators() -> Readings:
 
 
 _SETTINGS: Readings = {
-    "whether torch casts by itself": lambda: tuple(map(torch.is_autocast_enabled, ("cpu", "cuda"))),
+    "whether torch casts by itself, and to which type": torch_switches.autocast,
     "torch's default type": torch.get_default_dtype,
     "torch's default device": torch.get_default_device,
     "torch's threads": torch.get_num_threads,
@@ -283,14 +268,17 @@ _SETTINGS: Readings = {
     "torch's anomaly detection": torch.is_anomaly_enabled,
     "the precision of torch's products": _products,
     "whether torch is deterministic": torch.are_deterministic_algorithms_enabled,
-    "hooks of all modules": _hooks_of_modules,
+    "hooks of all modules": torch_switches.hooks_of_modules,
+    "how torch dispatches calls, or whether it profiles them": torch_switches.dispatch,
+    "hooks of tensors that are kept for gradients": torch_switches.kept_for_gradients,
+    "how torch converts modules": torch_switches.conversions,
     "whether torch orders the products of einsum": lambda: torch.backends.opt_einsum.enabled,
     "whether gradients are computed in threads": torch._C._is_multithreading_enabled,
     "whether torch uses oneDNN": lambda: torch.backends.mkldnn.enabled,
     "how torch uses cuDNN and cuBLAS": _libraries,
     "which kinds of attention torch may use": _attention,
-    "other switches of torch": _switches,
-    "what numpy does about errors, and its buffers": lambda: (np.geterr(), np.getbufsize()),
+    "other switches of torch": torch_switches.other_switches,
+    "what numpy does about errors, and its buffers": lambda: (np.geterr(), np.geterrcall(), np.getbufsize()),
     "how the processor rounds": _arithmetic,
     "what the processor stops at": _traps,
     "the processors it may use": _processors,
