@@ -52,7 +52,7 @@ BAD: tuple[tuple[str, Reply, str, tuple[int, int] | None, str], ...] = (
     ("rate limit", Refuse(429), "refused", NOTHING, "too many requests"),
     ("server error", Refuse(500), "unreachable", UNKNOWN, "HTTP 500"),
     ("cut stream", Say("half of an answer", cut=True), "malformed", UNKNOWN, "cut"),
-    ("stalled stream", Say("an answer that stalls", stall_s=2), "timeout", UNKNOWN, "no whole answer"),
+    ("stalled stream", Say("an answer that stalls", stall_s=6), "timeout", UNKNOWN, "no whole answer"),
     ("refusal", Say("no", stop="content_filter"), "refused", (100, 50), "refused to answer"),
     ("no text", Say(" "), "malformed", (100, 50), "no text"),
     ("another page", b"<html>", "malformed", UNKNOWN, "can't be read"),
@@ -65,7 +65,7 @@ BAD: tuple[tuple[str, Reply, str, tuple[int, int] | None, str], ...] = (
 def test_a_bad_answer_has_one_cause_and_what_may_be_paid_for_is_not_lost(
     provider: str, end: str, reply: Reply, cause: str, tokens: tuple[int, int] | None, said: str
 ) -> None:
-    limit_s = 1 if isinstance(reply, Say) and reply.stall_s else 120
+    limit_s = 5 if isinstance(reply, Say) and reply.stall_s else 120
     with serving(reply) as server, pytest.raises(ModelUnanswered) as failed:
         asked(provider, server.url + end, limit_s=limit_s).answer(ASK, request_id="s-1")
     assert (failed.value.cause, failed.value.tokens) == (cause, tokens)
