@@ -28,7 +28,7 @@ from forge.lab.runner import GPU
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.incumbent import PROMOTED
-from forge.lab.timing.timed_guest import compile_baselines, first_case, open_timed, require_opened
+from forge.lab.timing.timed_guest import compile_baselines, first_case, open_timed, require_opened, side_of_baselines
 from forge.sandbox.plans import Captured
 from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
@@ -137,7 +137,7 @@ class _Factory:
         job = self._job
         wanted: list[tuple[str, Stage, tuple[GuestFunction, ...]]] = [
             (CANDIDATE, self._candidate, (LAUNCH,)),
-            ("a baseline", self._compiled(), tuple(baseline_function(job, kind) for kind in job.baselines)),
+            (side_of_baselines(job), self._compiled(), tuple(baseline_function(job, kind) for kind in job.baselines)),
             ("the control", self._compiled(), (baseline_function(job, CONTROL_KIND),)),
         ]
         if self._promoted is not None:

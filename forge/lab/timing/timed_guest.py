@@ -23,6 +23,9 @@ from forge.sandbox.stage import Stage
 WHOLE_LIMIT_S = 7200.0
 """Processor seconds of one thread of a guest that is asked many times. Chosen: two hours, since the policy limits
 each reply."""
+MOST_SAID = 500
+"""Number of characters of a trusted side's log that an error shows, from the log's end. Chosen: an exception and the
+line that raised it."""
 
 
 def first_case(job: Job) -> Case:
@@ -76,12 +79,18 @@ def compile_baselines(job: Job, stage: Stage) -> None:
         return
     with ExitStack() as stack:
         functions = tuple(baseline_function(job, kind) for kind in job.baselines)
-        require_opened(open_timed(stack, job, stage, functions), "a baseline")
+        require_opened(open_timed(stack, job, stage, functions), side_of_baselines(job))
     COMPILED.add(compiled_for(job))
+
+
+def side_of_baselines(job: Job) -> str:
+    """Return the words for the process that has the baselines."""
+    return f"one of the baselines ({', '.join(job.baselines)}; policy.toml can leave out one that can't run here)"
 
 
 def require_opened(opened: LoadedKernel | Failed, side: str) -> LoadedKernel:
     """Return the loaded kernel of a trusted side; raise EnvironmentUnfit if it failed, as the machine is at fault."""
     if isinstance(opened, Failed):
-        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {opened.log[-500:]}")
+        said = opened.log if len(opened.log) <= MOST_SAID else opened.log[-MOST_SAID:].partition("\n")[2]
+        raise EnvironmentUnfit(f"{side} failed on this machine: {opened.reason.message}; {said.strip()}")
     return opened
