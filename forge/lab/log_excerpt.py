@@ -40,6 +40,8 @@ _ASKS_FOR_GPU = re.compile(
     r"|(?i:\b(?:must|should|expects?|expected|requires?|needs?|only)\b.{0,60}\b(?:cuda|gpu)\b)"
 )
 """Words of torch, Triton and usual assertions for a tensor or a device that isn't a GPU's."""
+_AT_EXIT = re.compile(r"nanobind: | - (?:leaked \w+ |\.\.\. skipped remainder)|See https?://nanobind\.")
+"""Beginning of lines that Triton's bindings print when a process ends. More than a screen of them tells nothing."""
 _DIRECTORY = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,()\[\]]+/)+")
 _PACKAGE = re.compile(r"/(?:[^\s/:'\"<>|,()\[\]]+/)*site-packages/")
 _FRAME = re.compile(r'^  File "(?P<path>[^"]+)", line (?P<line>\d{1,7})(?:, in .*)?$')
@@ -98,7 +100,8 @@ class LogExcerpt:
 
 def excerpt(untrusted_log: str, *, files: Mapping[str, bytes], withheld: bool) -> LogExcerpt | None:
     """Return the excerpt of a log; None if it says nothing. `files` are the submitted ones."""
-    lines = _of_the_candidate(untrusted_log[-MOST_BYTES:].splitlines())
+    written = untrusted_log[-MOST_BYTES:].splitlines()
+    lines = _of_the_candidate([line for line in written if not _AT_EXIT.match(line)])
     if not any(line.strip() for line in lines):
         return None
     told = _cause(lines)

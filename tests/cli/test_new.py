@@ -76,6 +76,9 @@ def get_init_inputs():
 SOLUTION = MODULE.replace("class Model(", "class ModelNew(").replace(
     "torch.relu(self.linear(x))", "self.linear(x).clamp(min=0)"
 )
+WITH_A_BUFFER = SOLUTION.replace(
+    "super().__init__()", "super().__init__()\n        self.register_buffer('least', torch.zeros(1))"
+)
 
 
 def catalogue_task(home: Path, op: str, language: str, gpu: str) -> str:
@@ -133,11 +136,12 @@ def test_a_starting_point_for_a_reference_file_passes(
 
 
 @pytest.mark.usefixtures("walls", "short_series")
-def test_a_solution_with_modelnew_is_a_starting_point(empty: Path, tmp_path: Path) -> None:
-    (tmp_path / "solution.py").write_text(SOLUTION)
+@pytest.mark.parametrize("solution", [SOLUTION, WITH_A_BUFFER], ids=["as it is", "with a buffer of its own"])
+def test_a_solution_with_modelnew_is_a_starting_point(solution: str, empty: Path, tmp_path: Path) -> None:
+    (tmp_path / "solution.py").write_text(solution)
     task = own_task(empty, tmp_path, MODULE, "torch")
     passes(empty, task, tmp_path / "mine", "--from", tmp_path / "solution.py")
-    assert (tmp_path / "mine" / "kernel.py").read_text() == SOLUTION
+    assert (tmp_path / "mine" / "kernel.py").read_text() == solution
 
 
 def test_a_folder_with_content_and_a_solution_without_the_class_are_refused(home: Path, tmp_path: Path) -> None:

@@ -187,3 +187,10 @@ def test_an_exception_for_lack_of_a_gpu_is_answered_with_what_to_guard(source: s
     )
     note = found(log, files).document()["note"]
     assert ("with `x.is_cuda`, don't assert it" in str(note)) == noted
+
+
+def test_what_bindings_say_of_leaks_at_the_end_of_a_process_hides_nothing() -> None:
+    leaks = "".join(f' - leaked function "f{place}"\n' for place in range(MOST_LINES))
+    log = f"1 failed in 0.09s\nnanobind: leaked 514 functions!\n{leaks} - ... skipped remainder\n"
+    said = found(f"{log}See https://nanobind.readthedocs.io/en/latest/refleaks.html\n")
+    assert (said.untrusted_lines, said.lines_left_out) == (("1 failed in 0.09s",), 0)
