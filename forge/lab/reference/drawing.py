@@ -12,7 +12,8 @@ from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.own_operation import Among, Contract, Family, Generated, Integers, Operand, Weight, sizes_at
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.reference.answers import Answers, Pattern
-from forge.lab.reference.family_values import draw_family, planted
+from forge.lab.reference.family_values import draw_family
+from forge.lab.reference.planted_values import has_two_values, planted
 
 if TYPE_CHECKING:
     import torch
@@ -75,6 +76,8 @@ class Drawing:
             usual = kind == "normal" or kind in END_KINDS
             return "plain" if usual and sizes_at(one.axes, shape) == one.sizes else "family"
         if kind in ("ordered", "falling") and isinstance(one.drawn, Integers | Among) and not one.coupled:
+            return "planted"
+        if kind == "single" and has_two_values(one.drawn) and not one.coupled:
             return "planted"
         if kind not in END_KINDS:
             return "plain"

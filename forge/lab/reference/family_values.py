@@ -7,8 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.input_kind import InputKind
-from forge.domain.own_operation import Among, Family, Integers, Normal, Uniform
+from forge.domain.own_operation import Among, Integers, Normal, Uniform
 from forge.lab.inputs.mixed import nearest_powers
+from forge.lab.reference.planted_values import falling, planted, rising
 
 if TYPE_CHECKING:
     import torch
@@ -16,15 +17,15 @@ if TYPE_CHECKING:
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
     *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
-    "equal_operands",
+    *("equal_operands", "single"),
 )
 """Kinds besides `normal`, whose values are as inferred.
 
 In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
 rising in each row, falling, above and below their middle in turn, and rows on one side of it. Then whole samples far
 from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Then
-a few large values in each row. Last, equal in all operands of one size and family. Only kinds of normal values leave
-the range of the samples."""
+a few large values in each row. Then equal in all operands of one size and family. Last, a mask or another
+choice of two values has one of them once in each row. Only kinds of normal values leave the range of the samples."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""
@@ -72,46 +73,6 @@ def draw_family(
             return planted(torch.randint(low, high + 1, sizes, generator=generator), family, kind, generator)
         case _:
             assert_never(family)
-
-
-def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
-    """Return a draw with the ends of its family in a kind's pattern, or in order; other kinds change nothing."""
-    import torch
-
-    match family:
-        case Integers(low=low, high=high):
-            low_end, high_end = torch.tensor((low, high), dtype=drawn.dtype)
-        case Among(values=values):
-            low_end, high_end = torch.tensor((min(values), max(values)), dtype=drawn.dtype)
-        case _:
-            return drawn
-    match kind:
-        case "lowest":
-            return low_end.expand(drawn.shape).clone()
-        case "highest":
-            return high_end.expand(drawn.shape).clone()
-        case "ends":
-            return _end_values(drawn, low_end, high_end, generator)
-        case "end_rows" if drawn.dim() > 1:
-            chosen = _end_values(torch.zeros(drawn.shape[:-1]), torch.tensor(1.0), torch.tensor(2.0), generator)
-            chosen = chosen.unsqueeze(-1)
-            return torch.where(chosen == 1, low_end, torch.where(chosen == 2, high_end, drawn))
-        case "end_rows":
-            return _end_values(drawn, low_end, high_end, generator)
-        case "ordered":
-            return _rising(drawn)
-        case "falling":
-            return _falling(drawn)
-        case _:
-            return drawn
-
-
-def _rising(values: torch.Tensor) -> torch.Tensor:
-    return values.sort(-1).values if values.dim() else values
-
-
-def _falling(values: torch.Tensor) -> torch.Tensor:
-    return values.sort(-1, descending=True).values if values.dim() else values
 
 
 def _alternating(values: torch.Tensor) -> torch.Tensor:
@@ -193,23 +154,6 @@ def _equal_pairs(values: torch.Tensor) -> torch.Tensor:
     return powers.index_select(0, samples - samples % 2)
 
 
-def _end_values(
-    drawn: torch.Tensor, low: torch.Tensor, high: torch.Tensor, generator: torch.Generator
-) -> torch.Tensor:
-    """Return the numbers with each end at one in sixteen places, at least at one; a single number is either end."""
-    import torch
-
-    values = drawn.clone().reshape(-1)
-    count = values.numel()
-    places = torch.randperm(count, generator=generator)
-    each = max(1, count // 16)
-    if count == 1 and bool(torch.rand((), generator=generator) < 0.5):
-        low, high = high, low
-    values[places[:each]] = low
-    values[places[each : 2 * each]] = high
-    return values.reshape(drawn.shape)
-
-
 def _near_each_other(shares: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     import torch
 
@@ -243,8 +187,8 @@ def _at_both_ends(shares: torch.Tensor, generator: torch.Generator) -> torch.Ten
 _Kind = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
 _OF_BOTH: dict[InputKind, _Kind] = {
     "constant": _one_value,
-    "ordered": lambda values, _: _rising(values),
-    "falling": lambda values, _: _falling(values),
+    "ordered": lambda values, _: rising(values),
+    "falling": lambda values, _: falling(values),
     "equal_rows": lambda values, _: _equal_pairs(values),
 }
 _KINDS: dict[InputKind, _Kind] = {

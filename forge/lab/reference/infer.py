@@ -26,6 +26,7 @@ from forge.lab.reference.drawing import Drawing, first_alike
 from forge.lab.reference.ends import with_ends
 from forge.lab.reference.family_values import KINDS
 from forge.lab.reference.forms import contract_of
+from forge.lab.reference.planted_values import has_two_values
 from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
@@ -225,11 +226,15 @@ class _Inference:
         return any(not one.continuous for one in self._contract.tensors)
 
     def _usual_kinds(self) -> tuple[InputKind, ...]:
-        """Return all kinds; without equal operands if no two are alike, and without far rows if none is normal."""
+        """Return all kinds that change something: equal operands if two are alike, far rows if one is normal.
+
+        One value once in each row is asked if an operand is a choice of two values.
+        """
         tensors = self._contract.tensors
         alike = any(first_alike(self._contract, place) != place for place in range(len(tensors)))
         rows = any(isinstance(one.drawn, Normal) and len(one.sizes) > 1 for one in tensors)
-        asked: dict[InputKind, bool] = {"equal_operands": alike, "far_rows": rows}
+        masks = any(has_two_values(one.drawn) and not one.coupled for one in tensors)
+        asked: dict[InputKind, bool] = {"equal_operands": alike, "far_rows": rows, "single": masks}
         return tuple(kind for kind in KINDS if asked.get(kind, True))
 
     def _end_kinds(self) -> tuple[InputKind, ...]:

@@ -105,6 +105,9 @@ EXAMPLES = {
             "def masked_mean(x, mask):\n    mask = mask | ~mask.any(-1, keepdim=True)\n"
             "    n = mask.sum(-1, keepdim=True)\n"
             "    return torch.where(mask, x, 0.0).sum(-1, keepdim=True) / n + x[:, :1]\n",
+            "def masked_mean(x, mask):\n    n = mask.sum(-1, keepdim=True)\n"
+            "    mean = torch.where(mask, x, 0.0).sum(-1, keepdim=True) / n.clamp(min=1)\n"
+            "    return torch.where(n == 1, x[:, :1], mean) + x[:, :1]\n",
         ),
     ),
     "a mask of prefixes": Example(

@@ -219,3 +219,16 @@ def test_an_operand_without_elements_is_drawn_in_every_kind(
     family: Uniform | Normal, kind: InputKind, shape: tuple[int, ...]
 ) -> None:
     assert draw_family(family, shape, kind, torch.Generator().manual_seed(1)).shape == shape
+
+
+@pytest.mark.parametrize("sizes", [(6, 20), (2, 3, 7), (16,), (5, 1)])
+def test_one_of_two_values_occurs_once_in_each_row(sizes: tuple[int, ...]) -> None:
+    generator = torch.Generator().manual_seed(3)
+    drawn = draw_family(Among(values=(-1.0, 2.0)), sizes, "single", generator)
+    counts = (drawn.reshape(-1, sizes[-1]) == 2.0).sum(-1)
+    assert drawn.unique().tolist() in ([-1.0, 2.0], [-1.0], [2.0])
+    assert {int(one) for one in counts} <= {1, sizes[-1] - 1}
+    assert len(counts) == 1 or sizes[-1] == 2 or len({int(one) for one in counts}) == 2
+    several = Among(values=(0.0, 1.0, 2.0))
+    same = (draw_family(several, (8, 8), kind, torch.Generator().manual_seed(5)) for kind in ("single", "normal"))
+    assert torch.equal(*same)
