@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from forge.claims import named
 from forge.claims.evidence import Calibration, ClaimEvidence, Measurement
 from forge.claims.names import at_named_shapes, beyond, unnamed
-from forge.claims.number import decimals_of, rounds_to, value_of
+from forge.claims.number import borne_out, decimals_of, rounds_to, value_of
 from forge.claims.of_models import faults_of_model
 from forge.claims.sentence import REGIME_WORDS, shape_written, written
 from forge.claims.spoken import Sentence, SpokenFigure
@@ -184,16 +184,17 @@ def _number(figure: SpokenFigure, speedup: Speedup, measured: Measurement) -> Fa
         that = named.baseline_name(other.baseline)
         why = f"{figure.said!r} is the ratio over {that}; over {speedup.baseline} {measured_as}"
         yield fault("wrong_baseline", why)
-    if figure.value > found.high:
-        yield fault("overstated", f"{figure.said!r} is above the interval: {measured_as} over {speedup.baseline}")
+    if figure.value > found.ratio:
+        above = "the interval" if figure.value > found.high else "the ratio"
+        yield fault("overstated", f"{figure.said!r} is above {above}: {measured_as} over {speedup.baseline}")
     elif other is None:
         yield fault("not_measured", f"{figure.said!r} isn't what was measured: {measured_as}")
 
 
 def _within(figure: SpokenFigure, speedup: Speedup) -> bool:
-    """Return whether the interval holds the number, which may have been rounded down in its last digit."""
-    reach = figure.value + 10.0 ** -decimals_of(figure.number)
-    return figure.value <= speedup.interval.high and reach >= speedup.interval.low
+    """Return whether the ratio over this baseline and its interval bear the number out."""
+    found = speedup.interval
+    return borne_out(figure.value, figure.number, ratio=found.ratio, low=found.low, high=found.high)
 
 
 def _interval(figure: SpokenFigure, speedup: Speedup) -> Faults:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from forge.claims import named
-from forge.claims.number import decimals_of, rounds_to
+from forge.claims.number import borne_out, rounds_to
 from forge.claims.sentence import written
 from forge.claims.spoken import Sentence, SpokenFigure
 from forge.claims.verdict import Fault, fault
@@ -34,8 +34,8 @@ def faults_of_model(figure: SpokenFigure, sentence: Sentence, seq: int, event: M
         yield fault("no_baseline", f"{figure.said!r} names no baseline: event {seq} compares with the model's {OWN}")
     found = event.comparison.speedup
     true = f"{written(found.low)} to {written(found.high)}x"
-    if not found.low <= figure.value + 10.0 ** -decimals_of(figure.number) or figure.value > found.high:
-        problem = fault("overstated", "") if figure.value > found.high else fault("not_measured", "")
+    if not borne_out(figure.value, figure.number, ratio=found.ratio, low=found.low, high=found.high):
+        problem = fault("overstated", "") if figure.value > found.ratio else fault("not_measured", "")
         yield problem.model_copy(update={"why": f"{figure.said!r}: measured were {found.ratio:.3f}x ({true})"})
     if figure.interval is None:
         yield fault("no_interval", f"{figure.said!r} comes without its 95 % interval, {true}")

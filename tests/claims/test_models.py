@@ -46,6 +46,7 @@ def test_a_sentence_with_everything_that_the_event_holds_may_be_said():
         ("H200", "H100", "wrong_processor"),
         ("On the H200, adopted", "Adopted", "no_processor"),
         ("1.020x", "1.200x", "overstated"),
+        ("1.020x", "1.029x", "overstated"),
         ("1.020x", "1.001x", "not_measured"),
         ("(1.010 to 1.030x) ", "", "no_interval"),
         ("1.030x)", "1.020x)", "wrong_interval"),
