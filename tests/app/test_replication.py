@@ -122,6 +122,13 @@ def test_an_audit_without_replications_says_so(kept: Path) -> None:
     assert (document["rows"], document["share_held"], document["session_spread"]) == ([], None, [])
 
 
+def test_a_deprecated_kernel_is_not_counted_as_on_offer(kept: Path) -> None:
+    assert ask("kernel", "deprecate", KERNEL, "--reason", "another is faster", "--home", kept).status == 0
+    assert ask("audit", "replication", "--home", kept, "--json").document["on_offer"] == 0
+    stale = ask("audit", "stale", "--days", "36500", "--current", "any", "--home", kept)
+    assert "Stale: 0 of 1 kernels that are active or deprecated" in stale.out
+
+
 def test_an_audit_says_that_the_spread_is_unknown_below_ten_replications(kept: Path) -> None:
     measured_again(kept)
     document = ask("audit", "replication", "--home", kept, "--json").document

@@ -37,6 +37,13 @@ def test_both_regimes_and_the_second_occasion_are_said(
     assert "no: measured on one occasion" in shown({**entry, "replication": None}, capsys)
 
 
+def test_the_share_of_the_floor_is_said_of_more_than_bytes(
+    entry: dict[str, Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    share = entry["benchmark"]["workloads"][0]["floor_fraction"]
+    assert f"reaches {share:.0%} of its floor, the least time for its bytes, its products" in shown(entry, capsys)
+
+
 def test_what_was_not_there_to_be_measured_is_said_with_the_reason(
     entry: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -54,7 +54,7 @@ def replication(workspace: HasEvents) -> Answer:
     rows = [row for one in found for row in _rows(one, kernels[one.event["kernel_id"]], elsewhere[one.seq])]
     decided = [one for one in found if one.event["outcome"] != "inconclusive"]
     held = sum(one.event["outcome"] == "held" for one in decided)
-    on_offer = [row for row in kernels.values() if row["status"] in ("active", "deprecated")]
+    on_offer = [row for row in kernels.values() if row["status"] == "active"]
     spreads = _spreads(found, elsewhere)
     several = sum(number(row["points"]) > 1 for row in on_offer)
     replicated = sum(row["evidence"] == "replicated" for row in on_offer)

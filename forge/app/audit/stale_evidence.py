@@ -67,13 +67,13 @@ def stale(workspace: HasTables, *, days: int, current: Current) -> Answer:
         age_days = (today - datetime.fromisoformat(str(kernel["measured_at"]))).total_seconds() / SECONDS_A_DAY
         reasons = [f"older than {days} days"] if age_days > days else []
         if current != "any":
-            reasons += _elsewhere(kernel, machines.get(str(kernel["gpu"])))
+            reasons += _elsewhere(kernel, machines.get(str(kernel["gpu"])), current=current)
         if reasons:
             measured = (round(age_days, 2), kernel["measured_at"], kernel["benchmark_seq"])
             rows.append((kernel["kernel_id"], kernel["status"], *measured, "; ".join(reasons)))
     against = {"here": "this machine", "ledger": "the newest recorded machine with that GPU", "any": "any machine"}
     return Answer(
-        f"Stale: {len(rows)} of {len(kernels)} active kernels",
+        f"Stale: {len(rows)} of {len(kernels)} kernels that are active or deprecated",
         STALE_COLUMNS,
         tuple(rows),
         notes=(f"older than {days} days, or not measured on {against[current]}",),
@@ -94,10 +94,11 @@ def _machines_here(processors: set[str]) -> dict[str, Named]:
     return {CPU: row} | ({found.gpu.slug: row} if found.gpu else {})
 
 
-def _elsewhere(kernel: Named, machine: Named | None) -> list[str]:
+def _elsewhere(kernel: Named, machine: Named | None, *, current: Current) -> list[str]:
     """Return how the machine of the evidence differs from the current one."""
     if machine is None:
-        return [f"no environment recorded for {kernel['gpu']}"]
+        nowhere = "this machine has no" if current == "here" else "no environment recorded for"
+        return [f"{nowhere} {kernel['gpu']}"]
     if machine["perf_key"] == kernel["perf_key"]:
         return []
     differ = [

@@ -13,10 +13,10 @@ NS_PER_US = 1000
 
 
 def interval(found: object) -> Markup | str:
-    """Return a speedup with its interval: 1.76x (1.75 to 1.77)."""
+    """Return a speedup with its interval: 1.762x (1.755 to 1.769)."""
     if not isinstance(found, dict) or found.get("ratio") is None:
         return ""
-    return unbroken(f"{found['ratio']:.3g}x ({found['low']:.3g} to {found['high']:.3g})")
+    return unbroken(f"{found['ratio']:.3f}x ({found['low']:.3f} to {found['high']:.3f})")
 
 
 def unbroken(text: str) -> Markup:
