@@ -148,12 +148,12 @@ def _show(found: Document) -> None:
     title = f"{found['model_name']}, {found['workload']}, priority: {found['priority']}"
     if found["plans"]:
         emit_table(title, columns, [_row(plan) for plan in found["plans"]])
-    kernels = {one["kernel_id"]: one for plan in found["plans"] for one in plan["kernel_optimizations"]}
+    kernels = kernel_rows(found["plans"])
     if kernels:
         emit_table(
             "Kernels that could help: measured alone, not applied, not counted above",
-            ("kernel", "speedup", "over", "at", "asked here"),
-            [_kernel_row(one) for one in kernels.values()],
+            ("kernel", "speedup", "over", "at", "asked here", "by plan"),
+            kernels,
         )
     notes = [note for plan in found["plans"] for note in plan["notes"]]
     settings = found["config"] or {"command": None, "notes": []}
@@ -205,6 +205,12 @@ def _row(plan: Document) -> tuple[object, ...]:
     )
 
 
-def _kernel_row(one: Document) -> tuple[object, ...]:
-    speedup = f"{one['speedup']:.2f}x [{one['speedup_low']:.2f}, {one['speedup_high']:.2f}]"
-    return one["kernel_id"], speedup, one["baseline"], shape_text(one["shape"]), shape_text(one["model_shape"])
+def kernel_rows(plans: list[Document]) -> list[tuple[object, ...]]:
+    """Return a row for each kernel and shape that a plan asks it for, with the ranks of the plans that do."""
+    asked: dict[tuple[object, ...], list[str]] = {}
+    for plan in plans:
+        for one in plan["kernel_optimizations"]:
+            speedup = f"{one['speedup']:.3f}x [{one['speedup_low']:.3f}, {one['speedup_high']:.3f}]"
+            measured = (one["kernel_id"], speedup, one["baseline"], shape_text(one["shape"]))
+            asked.setdefault((*measured, shape_text(one["model_shape"])), []).append(str(plan["rank"]))
+    return [(*row, ", ".join(ranks)) for row, ranks in asked.items()]

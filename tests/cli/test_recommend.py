@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from forge.cli.recommend import kernel_rows
 from forge.projections.files import put
 from tests.cli.asking import ask
 from tests.projections.histories import LEDGER_ID, opened, promoted, rebuild
@@ -96,10 +97,18 @@ def test_kernels_of_the_workspaces_registry_are_shown_as_opportunities(tmp_path:
     answer = ask(*MODEL, "--home", tmp_path)
     assert "measured alone, not applied, not counted above" in answer.out
     assert kernel_id in answer.out
-    assert "1.50x [" in answer.out
+    assert "1.500x [" in answer.out
     first = ask(*MODEL, "--home", tmp_path, "--json").document["plans"][0]["kernel_optimizations"][0]
     assert (first["kernel_id"], first["available"], first["applied"]) == (kernel_id, True, False)
     assert (first["evidence_level"], first["benchmark_scope"]) == ("op_level", "microbenchmark")
+
+
+def test_a_kernel_is_shown_at_each_shape_with_the_plans_that_ask_for_it() -> None:
+    measured = {"kernel_id": "k", "speedup": 1.1213, "speedup_low": 1.1196, "speedup_high": 1.123, "baseline": "compile"}
+    one, other = ({**measured, "shape": {"heads": 32}, "model_shape": {"heads": heads}} for heads in (32, 16))
+    plans = [{"rank": rank, "kernel_optimizations": [ask]} for rank, ask in enumerate((one, one, other), start=1)]
+    alike = ("k", "1.121x [1.120, 1.123]", "compile", "heads=32")
+    assert kernel_rows(plans) == [(*alike, "heads=32", "1, 2"), (*alike, "heads=16", "3")]
 
 
 def test_a_price_for_nothing_and_a_gpu_without_a_plan_are_named(tmp_path: Path) -> None:
