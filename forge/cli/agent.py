@@ -242,6 +242,7 @@ def cost(
     from forge.app.sessions.finding import all_sessions, find_session
     from forge.app.sessions.report import cost_of, report
     from forge.app.sessions.shrinkage import shrinkage
+    from forge.app.sessions.view import summary
 
     with open_workspace(home) as workspace:
         named = all_sessions(workspace) if session is None else [find_session(workspace, session)]
@@ -251,6 +252,8 @@ def cost(
     if as_json:
         emit_json(document)
     else:
+        if session is not None:
+            show_state(summary(named[0]), as_json=False)
         show_costs(document)
 
 

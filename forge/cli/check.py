@@ -117,6 +117,11 @@ class CheckOptions:
         """Return the reference, if one is wanted, and the kernel; raise UsageError for options that don't fit."""
         if self.shape is not None and self.op is None:
             raise UsageError("--shape without --op: expected no --shape, since a reference file has its own sizes")
+        given = {"function": self.function, "operand": self.operand, "constant": self.constant}
+        given |= {"axis": self.axis, "vary": self.vary}
+        of_a_file = next((name for name, value in given.items() if value), None)
+        if self.op is not None and of_a_file is not None:
+            raise UsageError(f"--{of_a_file} with --op: expected no --{of_a_file}, which is about a reference file")
         for path in files:
             if path.is_dir():
                 options = "" if self.op is None else f" --op {shlex.quote(self.op)}"

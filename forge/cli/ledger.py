@@ -11,7 +11,7 @@ from forge.cli.confirming import DryRun, Yes, require_yes, say_dry_run
 from forge.cli.document import show_facts
 from forge.cli.group import CommandGroup
 from forge.cli.lists import NEWEST_EVENTS, show_events, show_newest_events
-from forge.cli.opening import ask_at_head, open_workspace
+from forge.cli.opening import ask_at_head, ask_events, open_workspace
 from forge.cli.options import MOST_EVENTS, Home, Json
 from forge.cli.output import emit_answer, emit_json, emit_table, say
 from forge.cli.signing_notes import say_unvouched
@@ -228,6 +228,7 @@ def prove(
 
     Example: forge ledger prove cpp_fused_add_rmsnorm_cpu_fp32_b16_h4096_v1
     """
+    from forge.app.kernels.kernel_history import kernel_history
     from forge.app.ledger.promotion_proof import prove_promotion
     from forge.app.user.home import REGISTRY_FOLDER, find_home
 
@@ -242,8 +243,9 @@ def prove(
     artifact, key = published / "kernels" / kernel_id / "kernel.py", published / "ledger.vkey"
     show_facts(proved, "Proof", as_json=as_json)
     say_unvouched(proved["unvouched_adoptions"])
-    if proved["revoked"]:
-        say("note: this kernel was revoked later; the proof doesn't show that")
+    status = ask_events(home, lambda events: kernel_history(events, kernel_id))["status"]
+    if status != "active":
+        say(f"note: this kernel is {status} now; the proof shows its promotion, and not that")
     words = ("forge", "verify-proof", proved["proof"], "--artifact", artifact, "--key", key)
     suggest("next", shlex.join(map(str, words)))
 

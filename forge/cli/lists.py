@@ -100,6 +100,8 @@ def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None,
         sort=asked.sort,
         limit=asked.limit,
     )
+    if task is not None and not any(str(one["task_id"]).startswith(task) for one in numbered):
+        say(f"note: no run is of a task that begins with {task!r}; forge task list lists tasks")
     rows = [(f"r{one['number']}", one["run_id"], state_text(one), _folder(one), one["task_id"]) for one in found]
     emit_answer(found, "Runs", ("number", "run", "state", "folder", "task"), rows, as_json=asked.as_json)
 

@@ -60,6 +60,12 @@ def test_a_session_is_run_shown_replayed_and_counted(home: Path, drafts: Path) -
     (row,) = costs["authors"]
     assert (row["author"], row["candidates"], row["correctness_rate"], row["fast_1"]) == ("folders", 2, 0, 0)
     assert costs["session"]["per_promoted_kernel"] is None
+    cost = ask("agent", "cost", "last", "--home", home).out
+    assert "all 2 drafts are judged" in cost
+    assert "2 candidates, " in cost
+    unknown = ask("agent", "run", "last", "--author", "serch", "--home", home)
+    assert unknown.status == 2
+    assert "unknown author 'serch': expected one of command, folders, model, person, search" in unknown.error
     for command in (("list",), ("cost", "last"), ("cost",), ("replay", "last")):
         shown = ask("agent", *command, "--home", home)
         assert (shown.status, bool(shown.out)) == (0, True)

@@ -96,6 +96,8 @@ def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None
         ((kernel,), "1 file: expected REFERENCE.py KERNEL.py, or KERNEL.py and --op"),
         ((kernel, kernel, "--op", "rmsnorm"), "KERNEL.py alone"),
         ((kernel, kernel, "--shape", "batch=1"), "--shape without --op"),
+        ((kernel, "--op", "rmsnorm", "--operand", "x=fp32[4,4]"), "--operand with --op: expected no --operand"),
+        ((kernel, "--op", "rmsnorm", "--vary", "x.1=1..9"), "--vary with --op: expected no --vary"),
         ((tmp_path / "none.py", "--op", "rmsnorm"), "the kernel"),
         ((kernel, "--op", "rmsnom"), "unknown operation 'rmsnom'"),
         ((kernel, "--op", "rmsnorm", "--json", "--output-format", "sarif"), "exclude each other"),

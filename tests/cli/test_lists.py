@@ -36,6 +36,7 @@ def test_runs_are_filtered_ordered_and_cut(home: Path) -> None:
     tasks = column(home, "run", "list", "--task", "cuda_", name="task_id")
     assert tasks
     assert all(str(task).startswith("cuda_") for task in tasks)
+    assert "no run is of a task that begins with 'kuda_'" in ask("run", "list", "--task", "kuda_", "--home", home).err
 
 
 def test_kernels_are_filtered_and_ordered_by_what_the_table_shows(home: Path) -> None:
@@ -109,6 +110,12 @@ def test_facts_of_a_proof_are_written_for_people(home: Path, tmp_path: Path) -> 
     checked = ask(*shlex.split(answer.last.removeprefix("next: forge ")))
     assert checked.status == 0, checked
     assert "The proof holds" in checked.out
+
+
+def test_a_proof_of_a_kernel_that_is_not_on_offer_says_so(home: Path, tmp_path: Path) -> None:
+    for one in ask("kernel", "list", "--home", home, "--json").document[:40:13]:
+        answer = ask("ledger", "prove", one["kernel_id"], "--home", home, "--out", tmp_path / "proof")
+        assert (f"note: this kernel is {one['status']} now" in answer.err) == (one["status"] != "active")
 
 
 def test_a_ledgers_file_is_no_workspace_and_its_folder_is_named(home: Path) -> None:

@@ -14,11 +14,11 @@ from forge.app.sessions.briefed import briefed_source, known_prices, model_of, m
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
 from forge.app.sessions.model_exchange import Model
 from forge.app.workspace import Workspace
-from forge.authors.kinds import BRIEF, AuthorSource
+from forge.authors.kinds import BRIEF, KINDS, AuthorSource
 from forge.authors.outside import OutsideOptions
 from forge.domain.budget import Price
 from forge.domain.misfit import misfit
-from forge.errors import UsageError
+from forge.errors import UnknownName, UsageError
 
 TAKES: dict[str, dict[str, bool | None]] = {
     "model": {"--model": True, "--base-url": None, "--profile": None},
@@ -62,6 +62,8 @@ class AuthorChoice:
 
 def source_of(workspace: Workspace, task: str, choice: AuthorChoice) -> AuthorSource:
     """Return what the chosen author is made from; raise UsageError for options that don't fit it."""
+    if choice.kind not in KINDS:
+        raise UnknownName("author", choice.kind, list(KINDS))
     wanted = TAKES.get(choice.kind, {"--template": True})
     for option, given in choice.given().items():
         if wanted.get(option, False) is not given and wanted.get(option, False) is not None:
