@@ -25,7 +25,10 @@ def show_summary(entry: Entry) -> None:
         *_resident(entry),
         ("replicated", _replicated(entry)),
         ("timed by", f"{timed['candidate']['method']}, control {fact_text(reported['control'])}"),
-        ("reaches", f"{timed['floor_fraction']:.0%} of its floor, the least time for its bytes, its products and a launch"),
+        (
+            "reaches",
+            f"{timed['floor_fraction']:.0%} of its floor, the least time for its bytes, its products and a launch",
+        ),
         ("verified at", f"{len(entry['coverage']['verified'])} shapes"),
         ("author", entry["author"]),
         ("promoted", f"{entry['created_at']}, event {entry['promoted_seq']}"),

@@ -46,7 +46,15 @@ def test_a_number_above_the_interval_is_always_flagged(measured: Measurement, da
 
 @pytest.mark.parametrize(
     ("number", "may_be_said"),
-    [("2.054", True), ("2.05", True), ("2.1", True), ("1.9", True), ("2.06", False), ("2.2", False), ("2.231", False)],
+    [
+        ("2.054", True),
+        ("2.05", True),
+        ("2.1", True),
+        ("1.9", True),
+        ("2.06", False),
+        ("2.2", False),
+        ("2.231", False),
+    ],
 )
 def test_a_wide_interval_lends_no_number_above_the_ratio(number: str, may_be_said: bool) -> None:
     measured = measurement({"compile": (2.054, 1.891, 2.231)})

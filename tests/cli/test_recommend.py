@@ -104,7 +104,13 @@ def test_kernels_of_the_workspaces_registry_are_shown_as_opportunities(tmp_path:
 
 
 def test_a_kernel_is_shown_at_each_shape_with_the_plans_that_ask_for_it() -> None:
-    measured = {"kernel_id": "k", "speedup": 1.1213, "speedup_low": 1.1196, "speedup_high": 1.123, "baseline": "compile"}
+    measured = {
+        "kernel_id": "k",
+        "speedup": 1.1213,
+        "speedup_low": 1.1196,
+        "speedup_high": 1.123,
+        "baseline": "compile",
+    }
     one, other = ({**measured, "shape": {"heads": 32}, "model_shape": {"heads": heads}} for heads in (32, 16))
     plans = [{"rank": rank, "kernel_optimizations": [ask]} for rank, ask in enumerate((one, one, other), start=1)]
     alike = ("k", "1.121x [1.120, 1.123]", "compile", "heads=32")

@@ -126,7 +126,7 @@ def regressions(workspace: HasTables, *, slower: float, everything: bool = False
         tuple(rows),
         notes=(
             "machine: the same candidate, shape and baseline on two kinds of machine, if the 95 % intervals of their "
-            "speedups don't overlap; an interval leaves out what sessions differ by, which forge audit replication shows",
+            "speedups don't overlap; an interval leaves out what sessions differ by: forge audit replication",
             "earlier, later: speedups over the baseline, with the ends of their 95 % intervals; slower: the "
             "candidate's later time over its earlier one",
             f"lately: the mean of a kernel's newest ten times over that of those before, above {slower:g}",
