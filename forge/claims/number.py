@@ -72,7 +72,7 @@ def borne_out(value: float, text: str, *, ratio: float, low: float, high: float)
     """Return whether a ratio and its interval bear out `value`, written as `text`.
 
     The number may be rounded in its last digit, and be less than the ratio as far as the lower end.
-    A number above the ratio is the better half of the interval, which nobody measured.
+    A number above the ratio lies in the better half of the interval: no event holds it.
     """
     rounded = value <= ratio or rounds_to(ratio, text)
     return rounded and value <= high and low <= value + 10.0 ** -decimals_of(text)
