@@ -120,12 +120,15 @@ def promote_answer(workspace: "Workspace", run: str) -> Answer:
 def next_command(workspace: "Workspace", run: str, folder: Path | None = None) -> str:
     """Return the command that continues a run; at its end, the one that shows it.
 
-    A run whose `folder` was refused before it was stored waits for that folder again.
+    A run whose `folder` was refused before it was stored waits for that folder again. What an interpreter accepted
+    can't go on, so its task needs a run on a machine with the target.
     """
     from forge.app.stored.run_summary import run_summary
 
     summary = run_summary(workspace.find_run(run))
     if summary["state"] == "prompt_ready" and folder is not None:
         return shlex.join(("forge", "pipeline", str(summary["run_id"]), str(folder)))
+    if summary["state"] == "verified" and summary["simulated"]:
+        return f"forge run open {summary['task_id']}"
     following = summary["next"]
     return str(following) if following else f"forge run show {summary['run_id']}"

@@ -226,7 +226,10 @@ def show(name: str, answer: Answer) -> None:
     verdict = f"{answer['verdict']} ({SIMULATED})" if answer.get("simulated") else answer["verdict"]
     emit_table(name, ("verdict", "candidate", "why"), [(verdict, short(answer.get("candidate", "")), said)])
     if answer.get("simulated"):
-        say(f"{SIMULATED}: an interpreter ran the kernel in place of the target, so nothing of this can be promoted")
+        say(
+            f"{SIMULATED}: an interpreter ran the kernel in place of the target, so nothing of this can be promoted. "
+            "Open a run of the task on a machine with the target, or name one by --on"
+        )
     if answer.get("gates"):
         rows = [(g["name"], g["verdict"], g["observed"], g["threshold"]) for g in answer["gates"]]
         emit_table("", ("gate", "verdict", "observed", "threshold"), rows)

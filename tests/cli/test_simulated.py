@@ -38,6 +38,8 @@ def test_an_interpreters_acceptance_is_called_simulated_wherever_it_is_shown(emp
         pytest.skip(shown.error)
     assert "accepted (SIMULATED)" in shown.out
     assert "SIMULATED: an interpreter ran the kernel" in shown.err
+    (task,) = ask("task", "list", "--home", empty, "--json").document
+    assert f"next: forge run open {task['task_id']}" in shown.err, "it can't be timed here"
     found = ask("verify", "last", "--home", empty, "--json").document
     assert (found["simulated"], verdicts(found)["leaks"], verdicts(found)["endurance"]) == (True, *["not asked"] * 2)
     assert "not asked" in shown.out
