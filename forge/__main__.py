@@ -124,17 +124,12 @@ def _status_of(arguments: list[str]) -> int:
 
 
 def _fail_with(error: "ForgeError") -> "NoReturn":
-    """End with an error of Forge and the next command: its own, or the usual one."""
+    """End with an error of Forge and the next command: its own, its class's, or the help of the command."""
     from forge.cli import command_of
     from forge.cli.failing import fail
-    from forge.errors import EnvironmentUnfit, RunNotFound, UsageError
 
-    usual = f"{command_of(sys.argv[1:])} --help"
-    if not isinstance(error, UsageError):
-        usual = "forge doctor" if isinstance(error, EnvironmentUnfit) else "forge ledger verify"
-    if isinstance(error, RunNotFound):
-        usual = "forge run list"
-    fail(error.code, error.message, following=error.hint or usual, status=error.exit_status, more=error.document)
+    following = error.hint or error.next_step or f"{command_of(sys.argv[1:])} --help"
+    fail(error.code, error.message, following=following, status=error.exit_status, more=error.document)
 
 
 def _fail_of_usage(error: Exception) -> "NoReturn":

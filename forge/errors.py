@@ -46,12 +46,14 @@ class ForgeError(Exception):
 
     code = "FORGE"
     exit_status = 1
+    next_step: str | None = None
+    """Next command for errors of this class that have no `hint`; None for the help of the command that failed."""
 
     def __init__(self, message: str, *, hint: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
-        """Next command to try. The command line prints it as the last line on stderr."""
+        """Next command to try. The command line prints it, or `next_step`, as the last line on stderr."""
         self.document: dict[str, object] = {}
         """Further fields of the JSON document that the command line prints for this error."""
 
@@ -113,18 +115,21 @@ class RunNotFound(UsageError):
     """No run has this name, or several have."""
 
     code = "RUN_NOT_FOUND"
+    next_step = "forge run list"
 
 
 class SessionNotFound(UsageError):
     """No session has this name, or several have."""
 
     code = "SESSION_NOT_FOUND"
+    next_step = "forge agent list"
 
 
 class SessionTaken(UsageError):
     """Another process works on the session."""
 
     code = "SESSION_TAKEN"
+    next_step = "forge agent list"
 
 
 class TranscriptRefused(UsageError):
@@ -169,6 +174,7 @@ class EnvironmentUnfit(ForgeError):
 
     code = "ENVIRONMENT_UNFIT"
     exit_status = 3
+    next_step = "forge doctor"
 
 
 class RemoteFailed(EnvironmentUnfit):
@@ -181,42 +187,49 @@ class ReplayDiverged(ForgeError):
     """A replayed session gave other events than those recorded."""
 
     code = "REPLAY_DIVERGED"
+    next_step = "forge explain REPLAY_DIVERGED"
 
 
 class AlreadyDecided(ForgeError):
     """A decision that is already recorded: nothing is recorded twice."""
 
     code = "ALREADY_DECIDED"
+    next_step = "forge kernel list"
 
 
 class LessonRefused(ForgeError):
     """The evidence of a lesson is missing, or contradicts the lesson."""
 
     code = "LESSON_REFUSED"
+    next_step = "forge lesson list"
 
 
 class LoadRefused(ForgeError):
     """A promoted kernel was withdrawn after the lookup, or this machine can't load it."""
 
     code = "LOAD_REFUSED"
+    next_step = "forge kernel list"
 
 
 class AdoptionRefused(ForgeError):
     """In strict mode, no promoted kernel may answer a call; the message has the reason."""
 
     code = "ADOPTION_REFUSED"
+    next_step = "forge explain ADOPTION_REFUSED"
 
 
 class WeakTask(ForgeError):
     """The task would accept a known wrong answer, or refuse a known right one."""
 
     code = "WEAK_TASK"
+    next_step = "forge explain WEAK_TASK"
 
 
 class IntegrityError(ForgeError):
     """Recorded history or a blob has changed, or can't be appended to."""
 
     code = "INTEGRITY"
+    next_step = "forge ledger verify"
 
 
 class LedgerCorrupt(IntegrityError):
@@ -244,12 +257,14 @@ class IdempotencyConflict(IntegrityError):
     """A command key was used before with other content."""
 
     code = "IDEMPOTENCY_CONFLICT"
+    next_step = "forge ledger log"
 
 
 class ActorForbidden(IntegrityError):
     """An actor of this class may not write this event."""
 
     code = "ACTOR_FORBIDDEN"
+    next_step = "forge explain ACTOR_FORBIDDEN"
 
 
 class BlobCorrupt(IntegrityError):
@@ -268,18 +283,21 @@ class ProofRefused(IntegrityError):
     """A proof, a signature and an artifact don't match."""
 
     code = "PROOF_REFUSED"
+    next_step = "forge explain PROOF_REFUSED"
 
 
 class BundleRefused(IntegrityError):
     """A bundle of another ledger's events is damaged or inconsistent."""
 
     code = "BUNDLE_REFUSED"
+    next_step = "forge explain BUNDLE_REFUSED"
 
 
 class LedgerForked(BundleRefused):
     """One ledger has two histories: the events at one position differ."""
 
     code = "LEDGER_FORKED"
+    next_step = "forge explain LEDGER_FORKED"
 
 
 class StorageFailed(IntegrityError):

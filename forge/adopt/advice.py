@@ -73,6 +73,8 @@ def advise(
     """Return the effect of each operation that the model names.
 
     `build(op)` returns a model to call with `inputs`; it calls `op(name, own)` for the function to use.
+
+    Raises UsageError for bad `pairs` or `window_s`, or if the model names no operation.
     """
     if pairs < LEAST_PAIRS or not 0 < window_s < math.inf:
         raise UsageError(

@@ -209,7 +209,8 @@ class Decider:
                 plan = self._plan(op, call, kernel)
                 if plan is None:
                     raise LoadRefused(
-                        f"{kernel.kernel_id!r} has no launch plan: expected a kernel that was timed by one"
+                        f"{kernel.kernel_id!r} has no launch plan: expected a kernel that was timed by one; "
+                        "look it up again"
                     )
                 found = self._loaded[key] = DevicePlan(plan, kernel.kernel_id, index)
             return found

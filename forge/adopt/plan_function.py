@@ -55,7 +55,10 @@ class DevicePlan:
             with torch.cuda.device(index):
                 self._plan = launcher.PlanFunction(plan.launcher, plan.cubins)
         except launcher.LaunchError as error:
-            raise LoadRefused(f"the driver doesn't take the launch plan of {kernel_id!r}: {error}") from error
+            raise LoadRefused(
+                f"the driver doesn't take the launch plan of {kernel_id!r} ({error}): expected a driver as new as "
+                'that of its promotion; or leave the plans out by backends=("source",)'
+            ) from error
         self._count = len(plan.launcher["inputs"])
         self._several = len(plan.launcher["outputs"])
         self._index = index

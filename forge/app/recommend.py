@@ -37,6 +37,8 @@ def recommend(
     """Return plans for one model, or a comparison of several; the ledger isn't opened.
 
     `asked` are the request's other fields, from outside. Without a workspace there are plans without kernels.
+
+    Raises UsageError without a model.
     """
     if not models:
         raise UsageError("no model: expected at least one --model")

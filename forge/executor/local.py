@@ -208,7 +208,10 @@ class LocalExecutor:
         return lock_of(job.gpu) if job.gpu else self._lock
 
     def counters(self, job: Job, artifact: tuple[ArtifactFile, ...], *, progress: Progress) -> Counters:
-        """Return a profiler's counters of the candidate's launches, while no other job runs on the device."""
+        """Return a profiler's counters of the candidate's launches, while no other job runs on the device.
+
+        Raises EnvironmentUnfit without a GPU.
+        """
         if job.gpu is None:
             raise EnvironmentUnfit(
                 "counters are taken on the target GPU, which isn't in this machine",

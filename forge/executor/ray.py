@@ -313,7 +313,9 @@ class RayConnection:
         except StopIteration as error:
             raise RemoteFailed(f"{self.name} ended: expected an answer to the job; see the node's log") from error
         except _faults(self._ray) as error:
-            raise RemoteFailed(f"the node of {self.name} was lost: {_first_line(error)}") from error
+            raise RemoteFailed(
+                f"the node of {self.name} was lost ({_first_line(error)}): run the command again"
+            ) from error
         frame = read_frame(io.BytesIO(message).read) if isinstance(message, bytes) else None
         if frame is None:
             raise RemoteFailed(f"{self.name} sent {type(message).__name__}: expected a message of Forge")

@@ -96,7 +96,9 @@ def _serialise(event: Event) -> bytes:
     try:
         payload = canonical(event)
     except (orjson.JSONEncodeError, PydanticSerializationError) as error:
-        raise IntegrityError(f"{event.TYPE} can't be written as JSON: {error}") from error
+        raise IntegrityError(
+            f"{event.TYPE} can't be written as JSON ({error}): expected text, finite numbers, lists and dictionaries"
+        ) from error
     if len(payload) > PAYLOAD_LIMIT_BYTES:
         raise IntegrityError(
             f"{event.TYPE} has a payload of {len(payload)} bytes, expected at most {PAYLOAD_LIMIT_BYTES}: "
@@ -105,9 +107,9 @@ def _serialise(event: Event) -> bytes:
     try:
         again = parse_event(event.TYPE, KINDS[event.TYPE].version, payload)
     except LedgerCorrupt as error:
-        raise IntegrityError(f"{event.TYPE} wouldn't read back: {error.message}") from error
+        raise IntegrityError(f"{event.TYPE} can't be read back, so it isn't recorded: {error.message}") from error
     if again != event:
-        raise IntegrityError(f"{event.TYPE} wouldn't read back as it was given: {event!r}")
+        raise IntegrityError(f"{event.TYPE} reads back as {again!r}: expected it as it was given, {event!r}")
     if not payload.isascii():
         _require_ascii_keys(event.TYPE, orjson.loads(payload))
     return payload

@@ -32,7 +32,10 @@ class BlobStore:
         self.root = root
 
     def path(self, digest: "Digest") -> Path:
-        """Return the path of the blob `digest`, whether it exists or not."""
+        """Return the path of the blob `digest`, whether it exists or not.
+
+        Raises BlobCorrupt for text that is no SHA-256 in hex.
+        """
         if not DIGEST.fullmatch(digest):
             raise BlobCorrupt(f"{digest!r} names no blob: expected 64 lower-case hex digits")
         return self.root / digest[:2] / digest
@@ -72,7 +75,7 @@ class BlobStore:
                 stream.write(chunk)
             if hashed.hexdigest() != digest:
                 raise BlobCorrupt(
-                    f"what should be blob {digest} has content {hashed.hexdigest()}: nothing was stored"
+                    f"expected bytes with the digest {digest}, got {hashed.hexdigest()}: nothing was stored"
                 )
 
     def get(self, digest: "Digest") -> bytes:

@@ -41,7 +41,10 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 
 
 def connect(path: Path, *, read_only: bool, create: bool = False) -> sqlite3.Connection:
-    """Open a database that exists, or that `create` makes; nothing of it is read yet."""
+    """Open a database that exists, or that `create` makes; nothing of it is read yet.
+
+    Raises EnvironmentUnfit if SQLite is older than 3.37.
+    """
     if sqlite3.sqlite_version_info < MINIMUM_SQLITE:
         raise EnvironmentUnfit(f"SQLite {sqlite3.sqlite_version} is too old: expected 3.37 or newer")
     if read_only:

@@ -63,7 +63,9 @@ def check_connected(connection: sqlite3.Connection, path: Path) -> str:
     """Check a ledger of the current format on a connection of the caller's; return its id, or raise LedgerCorrupt."""
     version = check_identity(connection, path)
     if version != USER_VERSION:
-        raise LedgerCorrupt(f"{path}: ledger format {version}, expected {USER_VERSION}", hint="forge run list")
+        raise LedgerCorrupt(
+            f"{path}: ledger format {version}, expected {USER_VERSION}: open the ledger once", hint="forge run list"
+        )
     return _check_content(connection, path, version=version)
 
 
@@ -82,7 +84,10 @@ def _fill_tree(connection: sqlite3.Connection) -> None:
 
 
 def check_meta(connection: sqlite3.Connection, path: Path) -> str:
-    """Return the ledger's id, from the one row of `ledger_meta`."""
+    """Return the ledger's id, from the one row of `ledger_meta`.
+
+    Raises LedgerCorrupt unless it has one row, with the genesis hash of its own id.
+    """
     rows = connection.execute(SELECT_META).fetchall()
     if len(rows) != 1:
         raise LedgerCorrupt(f"{path}: ledger_meta has {len(rows)} rows, expected 1: restore a backup")

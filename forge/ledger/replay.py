@@ -83,7 +83,9 @@ def _line(row: _Row, path: Path) -> Line:
         if version < current:
             event = upcast(kind, version, event, to_version=current)
     except (orjson.JSONDecodeError, KeyError) as error:
-        raise LedgerCorrupt(f"{path}: payload of event {seq} ({kind}) can't be read: {error}") from error
+        raise LedgerCorrupt(
+            f"{path}: payload of event {seq} ({kind}) can't be read ({error}): restore a backup"
+        ) from error
     try:
         require_allowed_document(actor, kind, event)
     except ActorForbidden as error:

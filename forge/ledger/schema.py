@@ -122,7 +122,10 @@ def fingerprint(rows: list[SchemaRow]) -> str:
 
 
 def migrations_folder() -> Path:
-    """Return the folder of migrations: beside the package in a source checkout, inside it when installed."""
+    """Return the folder of migrations: beside the package in a source checkout, inside it when installed.
+
+    Raises EnvironmentUnfit if it is in neither place.
+    """
     package = Path(__file__).resolve().parent.parent
     for folder in (package / "_migrations", package.parent / "migrations"):
         if (folder / "env.py").is_file():

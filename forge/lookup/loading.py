@@ -44,7 +44,7 @@ def load(kernel: Kernel, current: Generation, *, abi_key: str | None) -> Callabl
             module = _loaded[name] = _import(name, _files(kernel, listed), kernel)
     function = getattr(module, kernel.entry_point, None)
     if not callable(function):
-        raise BlobCorrupt(f"{kernel.kernel_id!r} has no function {kernel.entry_point!r}, which was promoted")
+        raise BlobCorrupt(f"{kernel.kernel_id!r} has no function {kernel.entry_point!r}: publish the registry again")
     found: Callable[..., object] = function
     return found
 

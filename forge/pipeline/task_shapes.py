@@ -34,7 +34,10 @@ def parse_shapes(untrusted_texts: Sequence[str], axes: tuple[str, ...]) -> tuple
 
 
 def parse_own_shapes(untrusted_texts: Sequence[str]) -> tuple[Shape, ...]:
-    """Return further shapes for a reference file, whose axes aren't known yet: those of the first text."""
+    """Return further shapes for a reference file, whose axes aren't known yet: those of the first text.
+
+    Raises UsageError for a bad shape, and for more than MOST_FURTHER_SHAPES.
+    """
     if not untrusted_texts:
         return ()
     named = (item.partition("=")[0].strip() for item in untrusted_texts[0].split(","))

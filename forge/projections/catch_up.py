@@ -170,6 +170,8 @@ def fold(connection: sqlite3.Connection, source: Source, head: SourceHead, *, af
     """Fold every event between the cursor and `head` into the tables, and write the new cursor.
 
     Without a cursor the tables have no indexes yet, and the caller derives the tables that need them.
+
+    Raises LedgerCorrupt if the events' numbers have a gap.
     """
     state = State(connection)
     seq, event_hash = (after.seq, after.event_hash) if after else (0, "")

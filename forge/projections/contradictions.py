@@ -100,5 +100,5 @@ def _require_promoted(event: StepAnswered, state: SessionState, runs: RunsState)
     if found != event.kernel_id:
         raise LedgerCorrupt(
             f"request {event.request} of session {event.session_id!r} names kernel {event.kernel_id!r}: "
-            f"its run {for_run!r} promoted {found!r}"
+            f"expected {found!r}, which its run {for_run!r} promoted"
         )

@@ -73,7 +73,7 @@ def _shape_timed(source: Source, seq: int, *, before: int) -> Document:
     """Return what was measured at a further shape; raise LedgerCorrupt if the event is no such measurement."""
     found = source.event_at(seq) if 0 < seq < before else None
     if not holds(found, ShapeTimed):
-        raise LedgerCorrupt(f"event {before} names event {seq}, which is no ShapeTimed before it")
+        raise LedgerCorrupt(f"event {before} names event {seq}: expected an earlier ShapeTimed")
     return found.event.model_dump(mode="json")
 
 

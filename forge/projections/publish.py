@@ -153,7 +153,10 @@ def republish(directory: Path, read: Callable[[], Source], stored: StoredFiles =
 
 @contextlib.contextmanager
 def publishing(directory: Path) -> Iterator[None]:
-    """Hold the directory's lock while another publisher waits; a crash releases it."""
+    """Hold the directory's lock while another publisher waits; a crash releases it.
+
+    Raises StorageFailed if the lock can't be taken.
+    """
     try:
         if not directory.is_dir():
             directory.mkdir(parents=True, exist_ok=True)

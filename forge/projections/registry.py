@@ -99,7 +99,10 @@ def _promote(state: State, recorded: Recorded[KernelPromoted], source: Source) -
 
 
 def load(state: State, kernel_id: str, source: Source) -> PromotedKernel:
-    """Return a kernel with the events that it rests on."""
+    """Return a kernel with the events that it rests on.
+
+    Raises LedgerCorrupt if the kernel isn't where the tables say.
+    """
     row = state.get("kernels", kernel_id)
     promoted = _at(source, row["promoted_seq"]) if row else None
     if row is None or not holds(promoted, KernelPromoted):
@@ -178,6 +181,6 @@ def _named(
     row = state.get("kernels", kernel_id)
     if row is None or row["family"] != family:
         raise LedgerCorrupt(
-            f"event {recorded.seq} names kernel {kernel_id!r} of {family!r}, which was never promoted"
+            f"event {recorded.seq} names kernel {kernel_id!r} of {family!r}: expected one that was promoted before"
         )
     return load(state, kernel_id, source)

@@ -89,8 +89,8 @@ def _seal(line: Line, run: Row) -> None:
     """Note the seal; raise LedgerCorrupt if it states another outcome than the run's events give."""
     if line.event["outcome"] != run["state"]:
         raise LedgerCorrupt(
-            f"event {line.seq} seals run {run['run_id']!r} as {line.event['outcome']!r}, its events say "
-            f"{run['state']!r}"
+            f"event {line.seq} seals run {run['run_id']!r} as {line.event['outcome']!r}: "
+            f"expected {run['state']!r}, as its events say"
         )
     run["sealed"], run["outcome"] = True, line.event["outcome"]
 

@@ -69,10 +69,15 @@ def _started_as(ledger: Ledger, name: str, number: int) -> str:
 
 
 def run_state(ledger: Ledger, run_id: str) -> RunState:
-    """Return a run's state, from the events correlated with it and from its task, which other runs may share."""
+    """Return a run's state, from the events correlated with it and from its task, which other runs may share.
+
+    Raises LedgerCorrupt if its first event isn't RunStarted.
+    """
     started = next(ledger.read(stream=f"{STREAM}{run_id}", limit=1), None)
     if not holds(started, RunStarted):
-        raise LedgerCorrupt(f"run {run_id!r} has events and never started", hint="forge ledger verify")
+        raise LedgerCorrupt(
+            f"run {run_id!r} has events: expected RunStarted as its first", hint="forge ledger verify"
+        )
     task = ledger.read(stream=f"task:{started.event.task_id}", types=(TaskCreated.TYPE,), limit=1)
     return fold(EMPTY, chain(task, ledger.read(correlation_id=run_id))).runs[run_id]
 

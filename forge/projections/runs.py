@@ -166,7 +166,10 @@ def fold(state: RunsState, events: Iterable[Recorded[Event]]) -> RunsState:
 
 
 def take(own: RunsState, recorded: Recorded[Event]) -> None:
-    """Extend a state that no other caller holds (see `RunsState.copied`) by one event."""
+    """Extend a state that no other caller holds (see `RunsState.copied`) by one event.
+
+    Raises LedgerCorrupt if the event contradicts those before it.
+    """
     if holds(recorded, TaskCreated):
         _take_task(own, recorded)
     elif holds(recorded, RunStarted):
@@ -176,7 +179,7 @@ def take(own: RunsState, recorded: Recorded[Event]) -> None:
         if run_id is None:
             return
         if run_id not in own.runs:
-            raise LedgerCorrupt(f"event {recorded.seq} names run {run_id!r}, which never started")
+            raise LedgerCorrupt(f"event {recorded.seq} names run {run_id!r}: expected one that started before")
         own.runs[run_id] = _after(own.runs[run_id], recorded)
 
 
@@ -189,7 +192,7 @@ def _take_task(own: RunsState, recorded: Recorded[TaskCreated]) -> None:
 def _take_start(own: RunsState, recorded: Recorded[RunStarted]) -> None:
     run_id, task_id = recorded.event.run_id, recorded.event.task_id
     if run_id in own.runs:
-        raise LedgerCorrupt(f"event {recorded.seq} starts run {run_id!r} a second time")
+        raise LedgerCorrupt(f"event {recorded.seq} starts run {run_id!r} a second time: expected a new run")
     task = own.tasks.get(task_id)
     if task is None:
         own.taskless[task_id] = (*own.taskless.get(task_id, ()), run_id)
@@ -239,8 +242,8 @@ def _check_candidate(run: RunState, recorded: Recorded[Event], submitted: str) -
     candidate = getattr(recorded.event, "candidate", submitted)
     if candidate != submitted:
         raise LedgerCorrupt(
-            f"event {recorded.seq} judges candidate {candidate!r} in run {run.run_id!r}, "
-            f"which submitted {submitted!r}"
+            f"event {recorded.seq} judges candidate {candidate!r} in run {run.run_id!r}: "
+            f"expected {submitted!r}, which it submitted"
         )
 
 
@@ -251,7 +254,7 @@ def _check_author(run: RunState, seq: int, promoted: KernelPromoted) -> None:
     if (promoted.author, promoted.skills) != (author, skills):
         raise LedgerCorrupt(
             f"event {seq} promotes a candidate of author {promoted.author!r} with skills {promoted.skills}: "
-            f"in run {run.run_id!r} the author is {author!r} and the skills are {skills}"
+            f"expected those of run {run.run_id!r}, {author!r} and {skills}"
         )
 
 

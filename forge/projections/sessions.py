@@ -188,7 +188,9 @@ def _with_budget(state: SessionState, recorded: Recorded[Event]) -> SessionState
                 raise ValueError("it is closed a second time")
             return replace(state, closed=recorded)
         case event:
-            raise LedgerCorrupt(f"event {recorded.seq} ({event.TYPE}) doesn't belong to a session's stream")
+            raise LedgerCorrupt(
+                f"event {recorded.seq} in a session's stream is {event.TYPE}: expected a session's event"
+            )
 
 
 def _reserved(state: SessionState, event: BudgetReserved) -> SessionState:

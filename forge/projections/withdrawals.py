@@ -47,8 +47,8 @@ def require_benchmark(recorded: Recorded[BenchmarkInvalidated], source: Source) 
     found = source.event_at(seq) if 0 < seq < recorded.seq else None
     if not holds(found, BenchmarkRecorded) or found.event.candidate != recorded.event.candidate:
         raise LedgerCorrupt(
-            f"event {recorded.seq} withdraws event {seq}, which is no benchmark of candidate "
-            f"{recorded.event.candidate!r} before it"
+            f"event {recorded.seq} withdraws event {seq}: expected an earlier benchmark of candidate "
+            f"{recorded.event.candidate!r}"
         )
     if recorded.event.by != recorded.actor:
         raise _corrupt(recorded, f"{recorded.event.by!r} as the one who decided; {recorded.actor!r} recorded it")

@@ -74,7 +74,8 @@ def check_proof(untrusted: bytes, artifact: bytes, key: VerifierKey, *, kernel_i
     if digest not in files:
         known = ", ".join(f"{name} {known_digest[:12]}" for known_digest, name in files.items())
         raise ProofRefused(
-            f"the artifact's digest is {digest}: kernel {payload['kernel_id']!r} was promoted with others ({known})"
+            f"the artifact's digest is {digest}: kernel {payload['kernel_id']!r} was promoted with {known}; "
+            "expected one of these files"
         )
     return Checked(
         kernel_id=str(payload["kernel_id"]),
@@ -114,7 +115,7 @@ def parse_proof(untrusted: bytes) -> Proof:
 def _trusted_checkpoint(proof: Proof, key: VerifierKey) -> Checkpoint:
     origin = proof.note.untrusted_text.split("\n", 1)[0]
     if origin != key.name:
-        raise ProofRefused(f"the checkpoint is of the log {origin[:200]!r}, the key speaks for {key.name!r}")
+        raise ProofRefused(f"the checkpoint is of the log {origin[:200]!r}: expected {key.name!r}, as the key says")
     return parse_checkpoint(opened(proof.note, [key]))
 
 

@@ -382,7 +382,9 @@ def _await_start(reports: Reports, log_end: int) -> None:
             said = Log(4096)
             with contextlib.suppress(BlockingIOError):
                 said.add(os.read(log_end, 4096))
-            raise EnvironmentUnfit(f"the guest never started, and no step reported a failure: {said.text()!r}")
+            raise EnvironmentUnfit(
+                f"the guest never started and no step failed; its log is {said.text()!r}: run it again"
+            )
 
 
 def _abandon(process: Supervisor | None, reports: Reports, scratch: HeldFolder | None) -> None:

@@ -53,7 +53,9 @@ def try_guest_memory(level: Level) -> Lack | None:
             guests_end = -1
             said = os.read(address, _ADDRESS_BYTES)
             if len(said) < _ADDRESS_BYTES or not guest.freeze():
-                raise EnvironmentUnfit(f"Forge's own guest that holds bytes didn't stop: {guest.log()!r}")
+                raise EnvironmentUnfit(
+                    f"Forge's own guest didn't stop, its log is {guest.log()!r}: expected a guest that can be stopped"
+                )
             return _read(guest, mark, int.from_bytes(said, "little"))
     finally:
         for descriptor in (address, guests_end, waits, ours):

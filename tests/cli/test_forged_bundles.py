@@ -86,7 +86,7 @@ FORGED: dict[str, tuple[Callable[[str, Any], None], str]] = {
     ),
     "another speedup": (faster, "figures other than those of event"),
     "a substitute for the target": (with_fields("CandidateVerified", simulated=True), "simulated"),
-    "another outcome": (with_fields("RunSealed", outcome="rejected"), "its events say 'promoted'"),
+    "another outcome": (with_fields("RunSealed", outcome="rejected"), "expected 'promoted', as its events say"),
     "a field that no event has": (with_fields("KernelPromoted", blessed=True), "can't be read"),
 }
 

@@ -63,7 +63,7 @@ def test_a_node_judges_with_its_own_wall(places: list[str]) -> None:
     ("worker", "patience_s", "said"),
     [
         (Garbage, nodes.SILENT_S, "no message of Forge"),
-        (Verbose, nodes.SILENT_S, "hello in place of an answer"),
+        (Verbose, nodes.SILENT_S, "sent hello: expected an answer"),
         (Silent, 1.0, "sent nothing for"),
     ],
 )

@@ -122,14 +122,14 @@ def test_what_the_system_refuses_there_is_no_verdict() -> None:
 @pytest.mark.parametrize(
     ("answers", "then", "said"),
     [
-        (b"bash: forge: command not found\n", "", "sent no message of Forge"),
+        (b"bash: forge: command not found\n", "", "expected a message of Forge"),
         (b"", "", "ended the connection"),
         (HELLO[:-3], "", "in the middle of a message"),
         (HELLO, "", "broke|ended the connection"),
         (HELLO + b"\x04" + (2**30).to_bytes(8), ASKED, "1073741824 bytes"),
-        (HELLO + packed(Frame("answer", b'[{"environment": 3}]')), ASKED, "isn't in its form"),
-        (HELLO + packed(Frame("refusal", b"[]")), ASKED, "isn't in its form"),
-        (HELLO + HELLO, ASKED, "hello in place of an answer"),
+        (HELLO + packed(Frame("answer", b'[{"environment": 3}]')), ASKED, "the answer to site can't be read at"),
+        (HELLO + packed(Frame("refusal", b"[]")), ASKED, "sent a refusal that can't be read"),
+        (HELLO + HELLO, ASKED, "sent hello: expected an answer"),
         (packed(Frame("hello", b'{"version": 7, "forge_version": "9.9"}')), ASKED, "Forge 9.9"),
     ],
     ids=[

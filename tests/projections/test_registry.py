@@ -256,7 +256,7 @@ def test_only_an_earlier_benchmark_of_the_named_candidate_is_withdrawn(candidate
     named = run.candidate.sha256 if candidate is None else digest(candidate)
     withdrawn = run.benchmark_seq + ahead
     history.add(BenchmarkInvalidated(candidate=named, benchmark_seq=withdrawn, why="clock", by=ACTOR))
-    with pytest.raises(LedgerCorrupt, match="which is no benchmark of candidate"):
+    with pytest.raises(LedgerCorrupt, match="expected an earlier benchmark of candidate"):
         rendered(history)
 
 
@@ -285,7 +285,7 @@ def test_a_seal_states_what_became_of_its_run(outcome):
     history = opened()
     run = benchmarked(history).fail()
     history.add(RunSealed(run_id=run.run_id, outcome=outcome, manifest_sha256=digest("manifest")))
-    with pytest.raises(LedgerCorrupt, match=f"as '{outcome}', its events say 'failed'"):
+    with pytest.raises(LedgerCorrupt, match=f"as '{outcome}': expected 'failed'"):
         rendered(history)
 
 
@@ -331,7 +331,7 @@ def test_versions_count_on_after_a_revocation():
 def test_a_word_about_a_kernel_that_was_never_promoted_is_a_broken_ledger(act):
     history = opened()
     act(history, f"{task().family}_v1")
-    with pytest.raises(LedgerCorrupt, match="never promoted"):
+    with pytest.raises(LedgerCorrupt, match="expected one that was promoted"):
         rendered(history)
 
 

@@ -159,7 +159,7 @@ def test_a_task_recorded_after_its_run_is_found_too():
 def test_an_event_of_a_run_that_never_started_is_a_broken_ledger():
     history = opened()
     history.add(RunAborted(run_id="ghost", reason="?"))
-    with pytest.raises(LedgerCorrupt, match="never started"):
+    with pytest.raises(LedgerCorrupt, match="expected one that started before"):
         runs.fold(runs.EMPTY, history.events)
 
 

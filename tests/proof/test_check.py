@@ -161,7 +161,7 @@ def test_another_artifact_another_key_and_another_kernel_are_refused(given: Path
         ({"artifact": other}, "artifact's digest"),
         ({"artifact": given / "bench.py"}, "artifact's digest"),
         ({"key": SigningKey(name, EVIL_SEED).verifier}, "signed by"),
-        ({"key": SigningKey("other/log", EVIL_SEED).verifier}, "the key speaks for 'other/log'"),
+        ({"key": SigningKey("other/log", EVIL_SEED).verifier}, "expected 'other/log', as the key says"),
         ({"kernel": "cpp_other_cpu_fp32_b1_v1"}, "expected 'cpp_other_cpu_fp32_b1_v1'"),
     ):
         answer = check(given, **changed)

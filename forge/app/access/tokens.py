@@ -81,7 +81,10 @@ AGENT_WITHOUT_TOKEN = Caller("author", "mcp")
 def grant_token(
     workspace: Workspace, untrusted_name: str, *, untrusted_scope: str, untrusted_lifetime: str | None
 ) -> Data:
-    """Make a token, record it, and return it with its text, which is kept nowhere else."""
+    """Make a token, record it, and return it with its text, which is kept nowhere else.
+
+    Raises UnknownName for a scope that doesn't exist.
+    """
     scopes: dict[str, Scope] = {one: one for one in get_args(Scope)}
     if untrusted_scope not in scopes:
         raise UnknownName("scope", untrusted_scope, list(scopes))

@@ -52,7 +52,10 @@ def history(
     baseline: str | None = None,
     limit: int,
 ) -> Answer:
-    """Return the newest `limit` measurements, oldest first, over `baseline` or the one that had to be beaten."""
+    """Return the newest `limit` measurements, oldest first, over `baseline` or the one that had to be beaten.
+
+    Raises UsageError unless one thing is asked for, and for an operation without a GPU.
+    """
     if sum(given is not None for given in (kernel, candidate, op)) != 1:
         raise UsageError("a history shows one thing: expected a kernel's id, or --candidate, or --op with --gpu")
     if op is not None and gpu is None:

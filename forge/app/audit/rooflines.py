@@ -31,6 +31,8 @@ def roofline(workspace: HasEvents, *, gpu: str, wanted: dict[Filter, str | None]
 
     Bytes are the least that must be moved, and operations are those of the catalogue. So a rate counts only the
     necessary work. Candidates for operations outside the catalogue are left out and counted.
+
+    Raises UsageError if no ceilings of the processor are recorded.
     """
     with workspace.publication.tables() as connection:
         condition, values = where(connection, {"gpu": gpu, **wanted})

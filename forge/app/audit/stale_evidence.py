@@ -53,7 +53,10 @@ def invalidated(workspace: HasTables) -> Answer:
 
 
 def stale(workspace: HasTables, *, days: int, current: Current) -> Answer:
-    """Return active kernels whose evidence is older than `days`, or isn't from the current kind of machine."""
+    """Return active kernels whose evidence is older than `days`, or isn't from the current kind of machine.
+
+    Raises UsageError for a number of days out of range.
+    """
     if not 0 <= days <= MOST_DAYS:
         raise UsageError(f"bad days {days!r}: expected 0 to {MOST_DAYS}")
     with workspace.publication.tables() as connection:

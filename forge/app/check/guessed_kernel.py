@@ -32,7 +32,10 @@ def guessed_language(tree: ast.Module, kernel: bytes) -> LanguageName:
 
 
 def guessed_entry(tree: ast.Module, wanted: Sequence[str]) -> str:
-    """Return the entry point: the first of the wanted names that the kernel defines, or its only public function."""
+    """Return the entry point: the first of the wanted names that the kernel defines, or its only public function.
+
+    Raises UsageError if several functions could be meant, or none.
+    """
     kinds = (ast.FunctionDef, ast.ClassDef)
     defined = [node.name for node in tree.body if isinstance(node, kinds)]
     for name in wanted:

@@ -59,7 +59,10 @@ def checkpoint(view: View) -> Data:
 
 
 def inclusion(view: View, *, seq: int, size: int | None) -> Data:
-    """Return the proof that event `seq` is in the tree of the first `size` events (RFC 6962, section 2.1.1)."""
+    """Return the proof that event `seq` is in the tree of the first `size` events (RFC 6962, section 2.1.1).
+
+    Raises UsageError if the event isn't among the first `size`, or the ledger is shorter.
+    """
     size = _size(view, size)
     if not 1 <= seq <= size:
         raise UsageError(f"event {seq} is none of the first {size}: expected 1 to {size}")
@@ -71,7 +74,10 @@ def inclusion(view: View, *, seq: int, size: int | None) -> Data:
 
 
 def consistency(view: View, *, old_size: int, size: int | None) -> Data:
-    """Return the proof that the first `size` events extend the first `old_size` (RFC 6962, section 2.1.2)."""
+    """Return the proof that the first `size` events extend the first `old_size` (RFC 6962, section 2.1.2).
+
+    Raises UsageError unless 1 <= `old_size` <= `size`, or if the ledger is shorter.
+    """
     size = _size(view, size)
     if not 1 <= old_size <= size:
         raise UsageError(f"old size {old_size}: expected 1 to {size}")

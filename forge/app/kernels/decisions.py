@@ -103,7 +103,10 @@ def deprecate(
 
 
 def invalidate(workspace: Workspace, benchmark_seq: int, *, reason: str, dry_run: bool = False) -> Data:
-    """Withdraw a recorded benchmark, unless it is a dry run, and return the kernels that rest on it."""
+    """Withdraw a recorded benchmark, unless it is a dry run, and return the kernels that rest on it.
+
+    Raises AlreadyDecided if it is withdrawn for another reason.
+    """
     require_reason(reason, longest=REASON_LIMIT)
     event = _benchmark(workspace, benchmark_seq)
     stream = event.stream()

@@ -63,7 +63,10 @@ def record_doubt(workspace: Workspace, path: Path) -> Data:
     version = workspace.ledger.stream_version(stream)
     for recorded in workspace.ledger.read(stream=stream):
         if recorded.event == event:
-            raise AlreadyDecided(f"this report is recorded already (event {recorded.seq}): nothing was recorded")
+            raise AlreadyDecided(
+                f"this report is recorded already (event {recorded.seq}): expected a new one; nothing was recorded",
+                hint=f"forge kernel history {event.kernel_id}",
+            )
     appended = workspace.append_at(event, version)
     workspace.catch_up()
     return {"seq": appended.first_seq, "kernel_id": report.kernel_id, "report_sha256": event.report_sha256}

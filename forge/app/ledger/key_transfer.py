@@ -17,7 +17,10 @@ FILE_LIMIT_BYTES = 1 << 20
 
 
 def export(workspace: Workspace, target: Path, passphrase: str, *, keep: bool) -> Data:
-    """Write the key in force to a new file, and take it out of use here unless `keep`."""
+    """Write the key in force to a new file, and take it out of use here unless `keep`.
+
+    Raises UsageError if the file exists or its folder doesn't.
+    """
     path = resolved(target)
     if path.exists() or not path.parent.is_dir():
         raise UsageError(f"can't write {str(target)!r}: expected a new name in a folder that exists")

@@ -47,7 +47,10 @@ def propose(
 
 
 def accept(workspace: Workspace, name: str, *, by: str) -> Lesson:
-    """Accept a lesson into its playbook, unless later experiments contradict it."""
+    """Accept a lesson into its playbook; raise LessonRefused if later experiments contradict it.
+
+    Raises UsageError for a bad name, and AlreadyDecided if another person accepted it.
+    """
     if not (1 <= len(by) <= NAME_LIMIT and by.isprintable() and by.strip()):
         raise UsageError(f"bad name {by[:NAME_LIMIT]!r}: expected 1 to {NAME_LIMIT} printable characters")
     found = find_lesson(workspace, name)

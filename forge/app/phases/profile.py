@@ -23,7 +23,10 @@ TOOLS: dict[str, ProfilerTool] = {name: name for name in get_args(ProfilerTool)}
 def profile_candidate(
     workspace: Workspace, run: RunState, *, untrusted_tool: str | None, progress: Progress
 ) -> dict[str, object]:
-    """Record ProfileCaptured and return the report. Without a tool: counters if available, otherwise operators."""
+    """Record ProfileCaptured and return the report. Without a tool: counters if available, otherwise operators.
+
+    Raises UnknownName for an unknown tool, and PhaseOutOfOrder for a candidate that isn't verified.
+    """
     if untrusted_tool is not None and untrusted_tool not in TOOLS:
         raise UnknownName("profiler", untrusted_tool, list(TOOLS))
     if run.verified is None:

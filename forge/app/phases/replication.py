@@ -143,7 +143,9 @@ def _measured(
     """Time the kernel beside the incumbent that it was first measured beside, and beside all contenders."""
     evidence = case.evidence
     if simulated(evidence):
-        raise EnvironmentUnfit(f"{case.promoted.kernel_id!r} runs in an interpreter here: measure it on its target")
+        raise EnvironmentUnfit(
+            f"{case.promoted.kernel_id!r} runs in an interpreter here: expected its target; measure it there"
+        )
     artifact = artifact_of(workspace, case.promoted.artifact_sha256)
     require_loadable(case.promoted.run_id, evidence, artifact, _verified_on(workspace, case.promoted))
     then = incumbent_kernel(workspace, case.promoted.family, before_seq=case.first.seq)

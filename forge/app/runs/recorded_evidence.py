@@ -42,7 +42,10 @@ def further_shapes_of(workspace: Workspace, benchmark: BenchmarkRecorded) -> tup
 
 
 def captured_environment(workspace: Workspace, env_sha256: str) -> Environment:
-    """Return the machine that an event names."""
+    """Return the machine that an event names.
+
+    Raises IntegrityError if no event records it.
+    """
     for recorded in workspace.ledger.read(stream=f"env:{env_sha256}"):
         if isinstance(recorded.event, EnvironmentCaptured):
             return recorded.event.environment

@@ -33,7 +33,10 @@ def what_comes_next(run: RunState) -> str:
 
 
 def task_of(run: RunState) -> Task:
-    """Return the task of a run."""
+    """Return the task of a run.
+
+    Raises PhaseOutOfOrder if this ledger doesn't record it.
+    """
     if run.task is None:
         raise PhaseOutOfOrder(
             f"run {run.run_id!r} names task {run.task_id!r}, which isn't recorded: expected a task of this ledger",

@@ -179,7 +179,10 @@ class LedgerGround:
         threading.Thread(target=send, name=f"ask-{request_id}", daemon=True).start()
 
     def next_reply(self, begun: Collection[int]) -> tuple[int, Reply]:
-        """Wait for the next answer. A failure whose cost isn't known is settled in full."""
+        """Wait for the next answer. A failure whose cost isn't known is settled in full.
+
+        Raises IntegrityError if asking failed by a fault of Forge's own.
+        """
         outside = next((one for one in begun if self._sent[one][1].model in OUTSIDE), None)
         if outside is not None:
             request_id = f"{self.session_id}-{outside}"

@@ -218,7 +218,10 @@ def _refuse(workspace: Workspace, session_id: str, detail: str) -> None:
 
 
 def withdraw(workspace: Workspace, session_id: str, reason: str) -> SessionState:
-    """Close a session; the process that works on it ends after the request that it has begun."""
+    """Close a session; the process that works on it ends after the request that it has begun.
+
+    Raises PhaseOutOfOrder if it is closed already, for another reason.
+    """
     state = find_session(workspace, session_id)
     event = SessionClosed(session_id=state.session_id, reason="withdrawn", detail=_line(reason))
     with suppress(IdempotencyConflict):

@@ -13,7 +13,10 @@ KEYS_VARIABLE = "FORGE_KEYS"
 
 
 def keys_folder(home: Path) -> Path:
-    """Return the folder of private keys: the one in FORGE_KEYS, or `keys/` in the workspace."""
+    """Return the folder of private keys: the one in FORGE_KEYS, or `keys/` in the workspace.
+
+    Raises UsageError if FORGE_KEYS names a file, or a folder in none that exists.
+    """
     named = os.environ.get(KEYS_VARIABLE)
     if not named:
         return home / KEYS_FOLDER

@@ -82,7 +82,10 @@ def _readable(document: object) -> bytes:
 
 
 def check_run(runs_root: Path, run: RunDocuments) -> list[dict[str, str]]:
-    """Return how a sealed run's directory differs from its manifest and from events; empty if nothing does."""
+    """Return how a sealed run's directory differs from its manifest and from events; empty if nothing does.
+
+    Raises PhaseOutOfOrder for a run that isn't sealed.
+    """
     sealed = run.get("RunSealed")
     if sealed is None:
         raise PhaseOutOfOrder(

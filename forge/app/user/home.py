@@ -16,7 +16,10 @@ TOKEN_VARIABLE = "FORGE_TOKEN"  # noqa: S105 (a name, not a token)
 
 
 def find_home(named: Path | None) -> Path:
-    """Return the workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger."""
+    """Return the workspace that is meant: named, in FORGE_HOME, or the nearest parent with a ledger.
+
+    Raises WorkspaceNotFound if there is none.
+    """
     chosen = named or (Path(os.environ[HOME_VARIABLE]) if os.environ.get(HOME_VARIABLE) else None)
     if chosen is not None:
         return resolved(chosen)

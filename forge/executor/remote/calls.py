@@ -183,7 +183,8 @@ def parsed_answer(call: str, untrusted: bytes) -> Any:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"][1:]))
         raise RemoteFailed(
-            f"the answer to {call} isn't in its form: {place}: {first['msg']}, in all {error.error_count()} mistakes"
+            f"the answer to {call} can't be read at {place}: {first['msg']}; mistakes in all: {error.error_count()}; "
+            "expected the same Forge on both machines"
         ) from error
     return finding_of(answer) if isinstance(answer, SentFinding) else answer
 

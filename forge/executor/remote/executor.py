@@ -225,7 +225,10 @@ def _require_same_forge(connection: Connection) -> None:
     try:
         there = Hello.model_validate_json(connection.hello())
     except ValidationError as error:
-        raise RemoteFailed(f"{connection.name} sent no greeting of Forge: {error.errors()[0]['msg']}") from error
+        raise RemoteFailed(
+            f"{connection.name} sent no greeting of Forge ({error.errors()[0]['msg']}): "
+            "expected a Forge of this version"
+        ) from error
     if (there.version, there.forge_version) != (VERSION, __version__):
         connection.close()
         raise EnvironmentUnfit(
@@ -240,7 +243,9 @@ def _error_of(name: str, untrusted: bytes) -> Exception:
     try:
         refusal = Refusal.model_validate_json(untrusted)
     except ValidationError as error:
-        return RemoteFailed(f"{name} sent a refusal that isn't in its form: {error.errors()[0]['msg']}")
+        return RemoteFailed(
+            f"{name} sent a refusal that can't be read ({error.errors()[0]['msg']}): expected a Forge of this version"
+        )
     if refusal.contender is not None and refusal.failed is not None:
         return ContenderFailedError(refusal.contender, finding_of(refusal.failed))
     return EnvironmentUnfit(f"{name}: {refusal.message}", hint=refusal.hint)

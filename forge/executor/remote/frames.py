@@ -48,13 +48,18 @@ def read_frame(read: Callable[[int], bytes]) -> Frame | None:
     if not header:
         return None
     if len(header) < 1 + LENGTH_BYTES or header[0] >= len(KINDS):
-        raise RemoteFailed(f"the other side sent no message of Forge: it began with {header[:60]!r}")
+        raise RemoteFailed(
+            f"the other side sent {header[:60]!r}: expected a message of Forge; its shell may print at login"
+        )
     kind, length = KINDS[header[0]], int.from_bytes(header[1:])
     if length > LONGEST[kind]:
         raise RemoteFailed(f"a message of kind {kind} has {length} bytes: expected at most {LONGEST[kind]}")
     payload = read(length)
     if len(payload) < length:
-        raise RemoteFailed(f"the connection broke in the middle of a message: {len(payload)} of {length} bytes came")
+        raise RemoteFailed(
+            f"the connection broke in the middle of a message: expected {length} bytes, {len(payload)} came; "
+            "run the command again"
+        )
     return Frame(kind, payload)
 
 
@@ -75,7 +80,9 @@ def last_frame(read_next: Callable[[], Frame], name: str, progress: Callable[[st
             case "alive":
                 pass
             case _:
-                raise RemoteFailed(f"{name} sent {frame.kind} in place of an answer")
+                raise RemoteFailed(
+                    f"{name} sent {frame.kind}: expected an answer or a refusal; run the command again"
+                )
 
 
 def write_frame(stream: BinaryIO, frame: Frame) -> None:

@@ -94,11 +94,13 @@ class SshConnection:
                 self._command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, start_new_session=True
             )
         except OSError as error:
-            raise RemoteFailed(f"can't start {self._command[0]!r} for {self.name}: {error}") from error
+            raise RemoteFailed(
+                f"can't start {self._command[0]!r} for {self.name} ({error}): expected a program on the PATH"
+            ) from error
         try:
             frame = self._next()
             if frame.kind != "hello":
-                raise RemoteFailed(f"{self.name} sent {frame.kind} in place of a greeting")
+                raise RemoteFailed(f"{self.name} sent {frame.kind}: expected a greeting; run the command again")
         except BaseException:
             self.close()
             raise
@@ -110,7 +112,10 @@ class SshConnection:
         try:
             write_frame(self._process.stdin, Frame("call", call))  # type: ignore[arg-type]
         except OSError as error:
-            raise RemoteFailed(f"the connection to {self.name} broke: {error}") from error
+            raise RemoteFailed(
+                f"the connection to {self.name} broke ({error}): run the command again",
+                hint=f"try it by hand: {shlex.join(self._command)}",
+            ) from error
 
     def _next(self) -> Frame:
         frame = read_frame(self._read)

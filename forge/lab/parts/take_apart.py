@@ -135,7 +135,7 @@ def _asked(
     finally:
         stage.remove()
     if isinstance(untrusted, Refused):
-        raise ReferenceRefused(f"the module can't be taken apart: its guest ended with {untrusted.reason.message}")
+        raise ReferenceRefused(f"the module can't be taken apart, correct its file: {untrusted.reason.message}")
     return _read(untrusted)
 
 

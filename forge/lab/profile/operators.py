@@ -59,10 +59,10 @@ def parse_operators(untrusted: bytes) -> tuple[OperatorTime, ...]:
     """Read a guest's table; raise EnvironmentUnfit for anything that isn't one."""
     try:
         if len(untrusted) > LIMIT_BYTES:
-            raise ValueError(f"{len(untrusted)} bytes")
+            raise ValueError(f"{len(untrusted)} bytes, expected at most {LIMIT_BYTES}")
         rows = _ROWS.validate_json(untrusted)
     except (ValidationError, ValueError) as error:
-        raise EnvironmentUnfit(f"the profiler's table can't be read: {str(error)[:300]}") from error
+        raise EnvironmentUnfit(f"the profiler's table can't be read ({str(error)[:300]}): profile again") from error
     if not rows or not math.isfinite(sum(row.self_ns + row.device_ns for row in rows)):
         raise EnvironmentUnfit("the profiler's table can't be read: expected at least one row with finite times")
     return rows

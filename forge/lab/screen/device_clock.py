@@ -121,7 +121,9 @@ class DeviceClock:
                 return place, wrong
         self._cases = self._cases or device_cases(kernel)
         if kernel.fill(self._cases) is not None:
-            raise EnvironmentUnfit("the launcher couldn't lay out its operands: the device may be out of memory")
+            raise EnvironmentUnfit(
+                "the launcher couldn't lay out its operands: the device may be out of memory; end what else uses it"
+            )
         for place in [*places] * WARM_UP_WINDOWS:
             warmed = self._window(place, 0)
             if isinstance(warmed, FailedTrial):
@@ -154,7 +156,8 @@ class DeviceClock:
             if isinstance(alone, FailedTrial):
                 return place, alone
         raise EnvironmentUnfit(
-            f"one launcher can't hold {len(places)} plans, of which each loads alone: {together.reason.message}"
+            f"one launcher can't hold {len(places)} plans, of which each loads alone ({together.reason.message}): "
+            "screen fewer drafts at once"
         )
 
     def _leave_out(self, place: int, trial: FailedTrial) -> None:

@@ -54,7 +54,7 @@ class HostClock:
         taken = {place: self._window(place, first) for place in order}
         idle, reference = taken.pop(EMPTY), taken.pop(REFERENCE)
         if isinstance(idle, FailedTrial):
-            raise EnvironmentUnfit(f"a release without calls failed: {idle.reason.message}")
+            raise EnvironmentUnfit(f"a release without calls failed: {idle.reason.message}; run the command again")
         self._idle_ns.append(idle)
         path_ns = statistics.median(self._idle_ns)
         if isinstance(reference, FailedTrial):

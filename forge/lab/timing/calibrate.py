@@ -53,7 +53,10 @@ def calibrate(device: Device) -> Ceilings:
 
 
 def select(uuid: str | None) -> "torch.device":
-    """Return the device with the UUID among those that CUDA shows this process; without a UUID, the first one."""
+    """Return the device with the UUID among those that CUDA shows this process; without a UUID, the first one.
+
+    Raises EnvironmentUnfit if there is none.
+    """
     import torch
 
     for index in range(torch.cuda.device_count() if torch.cuda.is_available() else 0):

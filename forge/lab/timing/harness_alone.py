@@ -34,7 +34,9 @@ def harness_alone_ns(kernel: LoadedKernel, cases: Sequence[Case]) -> int:
         for function, times in taken.items():
             observed = kernel.chain(cases, first=0, count=len(cases), function=function, trusted=True)
             if isinstance(observed, Failed):
-                raise EnvironmentUnfit(f"the harness alone failed while it was timed: {observed.reason.message}")
+                raise EnvironmentUnfit(
+                    f"the harness alone failed while it was timed: {observed.reason.message}; run the command again"
+                )
             times.append(kernel.undelayed_ns)
     return min(taken[0]) - min(taken[IDLE])
 

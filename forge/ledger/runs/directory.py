@@ -90,7 +90,7 @@ class RunDirectory:
         """Begin a run; raise IntegrityError if its id was used before."""
         run = cls(root, run_id)
         if os.path.lexists(run.open_path) or os.path.lexists(run.sealed_path):
-            raise IntegrityError(f"run {run_id!r} exists in {str(root)!r}: a run id is used once")
+            raise IntegrityError(f"run {run_id!r} exists in {str(root)!r}: a run id is used once; give another")
         make_folder(run.open_path)
         return run
 
@@ -101,7 +101,7 @@ class RunDirectory:
         """
         require_inside(name)
         if name == MANIFEST:
-            raise IntegrityError(f"{MANIFEST!r} is written by seal()")
+            raise IntegrityError(f"bad name {name!r} for a file of a run: seal() writes it; give another name")
         self._require_open()
         folder = self.open_path
         for part in name.split("/")[:-1]:
@@ -109,7 +109,9 @@ class RunDirectory:
             if not os.path.lexists(folder):
                 make_folder(folder)
             if not stat.S_ISDIR(os.lstat(folder).st_mode):
-                raise IntegrityError(f"{str(folder)!r} isn't a folder: {name!r} would leave the run directory")
+                raise IntegrityError(
+                    f"{str(folder)!r} isn't a folder, so {name!r} would leave the run: expected a folder"
+                )
         target = self.open_path / name
         if target.is_dir() and not target.is_symlink():
             raise IntegrityError(f"{name!r} is a folder of run {self.run_id!r}: expected a file's name")
@@ -173,11 +175,15 @@ class RunDirectory:
         problems = check(self.sealed_path, sha256(content))
         if problems:
             raise IntegrityError(
-                f"run {self.run_id!r} was changed after it was sealed: {problems[0].kind} {problems[0].path!r}"
+                f"run {self.run_id!r} was changed after it was sealed: {problems[0].kind} {problems[0].path!r}; "
+                "restore it from a backup"
             )
         manifest = _parse_manifest(self.sealed_path, content)
         if manifest.run_id != self.run_id:
-            raise IntegrityError(f"{str(self.sealed_path)!r} holds the manifest of {manifest.run_id!r}")
+            raise IntegrityError(
+                f"{str(self.sealed_path)!r} holds the manifest of run {manifest.run_id!r}, expected {self.run_id!r}: "
+                "restore it from a backup"
+            )
         with storage_errors(self.sealed_path):
             BlobStore(self.root / CAS).put(content)
             fsync_folder(self.root)
@@ -186,7 +192,7 @@ class RunDirectory:
 
     def _require_open(self) -> None:
         if os.path.lexists(self.sealed_path):
-            raise IntegrityError(f"run {self.run_id!r} is sealed: nothing is added to it")
+            raise IntegrityError(f"run {self.run_id!r} is sealed, so nothing is added to it: open another run")
         if self.open_path.is_symlink() or not self.open_path.is_dir():
             raise RunNotFound(f"no open run {self.run_id!r}: expected the folder {str(self.open_path)!r}")
 
@@ -278,7 +284,9 @@ def _manifest_bytes(run_dir: Path) -> bytes:
     try:
         return (run_dir / MANIFEST).read_bytes()
     except FileNotFoundError:
-        raise IntegrityError(f"{str(run_dir)!r} has no {MANIFEST}: it was not sealed by Forge") from None
+        raise IntegrityError(
+            f"{str(run_dir)!r} has no {MANIFEST}, which each sealed run has: restore it from a backup"
+        ) from None
     except OSError as error:
         raise StorageFailed(
             f"{run_dir / MANIFEST}: can't be read ({error}): expected a file that this user may read"
@@ -289,7 +297,9 @@ def _parse_manifest(run_dir: Path, content: bytes) -> Manifest:
     try:
         return parse_manifest(content)
     except ValueError as error:
-        raise IntegrityError(f"{MANIFEST} of {str(run_dir)!r} can't be read: {error}") from error
+        raise IntegrityError(
+            f"{MANIFEST} of {str(run_dir)!r} can't be read ({error}): restore it from a backup"
+        ) from error
 
 
 def make_read_only(root: Path) -> None:

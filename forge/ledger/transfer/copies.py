@@ -32,6 +32,8 @@ def copy_database(source: sqlite3.Connection, target: Path, *, progress: Progres
     """Copy what `source` sees to `target`, which is on disk when this returns.
 
     Inside a read transaction the copy shows one moment, however long it takes and whatever is written meanwhile.
+
+    Raises StorageFailed if the copy can't be written.
     """
 
     def told(_status: int, remaining: int, total: int) -> None:

@@ -248,7 +248,9 @@ class Loop:
                     screened = self.ground.screen(reserved, step)
                     self._answer(reserved, screened.entry, screened.used, *screened.events)
                 case Ask() | Wish() | Finished():
-                    raise IntegrityError(f"request {reserved.request} can't be of this step: {step.kind}")
+                    raise IntegrityError(
+                        f"request {reserved.request} is of the step {step.kind}: expected submit or screen"
+                    )
         except Interrupted:
             return
 

@@ -93,7 +93,10 @@ class Transcript:
     def record(
         self, *events: Event, seen: SessionState, key: str, actor: str = SYSTEM, blobs: tuple[bytes, ...] = ()
     ) -> bool:
-        """Compare the events of the session with the recorded ones."""
+        """Compare the events of the session with the recorded ones.
+
+        Raises ReplayDiverged at the first difference, unless the replay is lenient.
+        """
         del seen, key, actor
         self._made |= {sha256(blob): blob for blob in blobs}
         for event in events:

@@ -133,13 +133,16 @@ async def static(request: Request) -> Response:
     name = request.path_params["name"]
     files = {path.name: path for path in STATIC.iterdir()}
     if name not in files or (suffix := files[name].suffix) not in KINDS:
-        return await error_page(request, NotFound(f"no file {name[:100]!r} here"))
+        return await error_page(request, NotFound(f"no file {name[:100]!r} here: expected one that a page names"))
     headers = {"Cache-Control": "public, max-age=31536000, immutable"}
     return Response(files[name].read_bytes(), headers=headers, media_type=KINDS[suffix])
 
 
 async def drawing(request: Request) -> Response:
-    """Answer with a drawing: the speedups of all kernels, a kernel's history, or a processor's roofline."""
+    """Answer with a drawing: the speedups of all kernels, a kernel's history, or a processor's roofline.
+
+    Another name is answered with NOT_FOUND.
+    """
     kind, name = request.path_params["kind"], request.path_params["name"]
     draw: dict[str, Callable[[View], str]] = {
         "speedups": comparing.speedups_picture,
