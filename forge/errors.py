@@ -14,6 +14,7 @@
     |  '- RequestRefused        a request over HTTP or MCP breaks a rule of the server
     |     '- TokenRefused          the token is missing, unknown, revoked or expired
     |- EnvironmentUnfit       exit 3: this machine lacks something (compiler, GPU, sandbox)
+    |  '- RemoteFailed           another machine can't be reached, or sent no message of Forge
     |- ReplayDiverged         exit 1: a replayed session gave other events than those recorded
     |- AlreadyDecided         exit 1: the same decision is already recorded
     |- LessonRefused          exit 1: the evidence of a lesson is missing, or contradicts it

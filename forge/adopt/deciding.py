@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 Backend = Literal["plan", "source"]
 STAYS = "the model's own function stays"
+"""Words of a report for an operation that no promoted kernel answers."""
 COMPILED = "compiled into a program, whose calls aren't counted"
+"""Words of a report for an operation whose calls a compiler took into its program."""
 BACKENDS: tuple[Backend, ...] = ("plan", "source")
+"""Ways to run a promoted kernel, the first choice first."""
 
 
 class CallDecision(NamedTuple):

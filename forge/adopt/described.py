@@ -24,6 +24,7 @@ TORCH_NAMES = {
 }
 """Forge's names of element types -> torch's. A test compares them with those of `forge.domain`."""
 _MALFORMED_ERRORS = (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError)
+"""Errors that reading a malformed document raises; each becomes a refusal."""
 Document = dict[str, Any]  # a published file is JSON: this module turns it into typed values or raises
 
 

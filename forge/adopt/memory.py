@@ -20,7 +20,10 @@ def alignment(address: int) -> int:
 
 
 def find_overlap(op: OperationForm) -> "Callable[[Sequence[torch.Tensor]], str | None]":
-    """Return a function that names an operand which is written in place and shares memory with another one."""
+    """Return a function that takes a call's operands and names one that is written in place and shares memory.
+
+    It returns None if there is none. The operands are in the operation's order, with any strides.
+    """
     names = [one.name for one in op.inputs]
     pairs = [(one, other) for one, other in permutations(range(len(names)), 2) if names[one] in op.updates]
 
@@ -36,6 +39,9 @@ def find_overlap(op: OperationForm) -> "Callable[[Sequence[torch.Tensor]], str |
 
 
 def strided_bytes(tensor: "torch.Tensor") -> int:
-    """Return the number of bytes from a tensor's first element to its last."""
+    """Return the number of bytes from a tensor's first element to its last; 0 if it is empty.
+
+    It may have any sizes and strides.
+    """
     last = sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
     return (last + 1) * tensor.element_size() if tensor.numel() else 0

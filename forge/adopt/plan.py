@@ -27,6 +27,7 @@ STEPS = {
 }  # fmt: skip
 """Kind of a step -> its fields. Another kind or field is something that this version can't replay."""
 _DAMAGE = (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError, struct.error)
+"""Errors that reading a damaged plan or cubin raises; each becomes a refusal."""
 _ITEM_BYTES = {"fp64": 8, "int64": 8, "fp32": 4, "int32": 4, "fp16": 2, "bf16": 2}
 """Size of one element in bytes, by dtype."""
 Document = dict[str, Any]  # a plan is JSON: this module checks it or raises

@@ -99,7 +99,11 @@ def difference(
     found: "dict[str, torch.Tensor]",
     wanted: "dict[str, torch.Tensor]",
 ) -> dict[str, object] | None:
-    """Return the first output that lies beyond its bound, with the largest excess; None if all lie within."""
+    """Return the first output that lies beyond its bound, with the largest excess; None if all lie within.
+
+    `found` and `wanted` have the outputs by name, with the sizes of the operation's signature. The excess is a ratio
+    of error to bound.
+    """
     operands: list[torch.Tensor] = list(arguments[: len(op.inputs)])
     shape = op.read_shape([one.shape for one in operands])
     terms = shape.get(op.reduced_axis or "", 1)

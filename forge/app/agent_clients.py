@@ -99,7 +99,7 @@ def planned(name: str, project: Path, home: Path) -> list[Change]:
 
 
 def write(changes: list[Change]) -> None:
-    """Write what was planned."""
+    """Write the text after each change to its file, and make missing folders."""
     for one in changes:
         make_parent(one.path)
         one.path.write_text(one.after, encoding="utf-8")

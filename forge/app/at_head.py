@@ -87,7 +87,7 @@ class TablesAtHead:
 
     @contextlib.contextmanager
     def tables(self) -> Iterator[sqlite3.Connection]:
-        """Yield the tables, for reading."""
+        """Yield the connection to the tables, for reading."""
         yield self.connection
 
     @contextlib.contextmanager

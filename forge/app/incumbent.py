@@ -16,7 +16,7 @@ def incumbent_kernel(workspace: Workspace, family: str, *, before_seq: int | Non
 
 
 def standing_of(workspace: Workspace, kernel: KernelPromoted) -> Standing:
-    """Return a kernel's standing now."""
+    """Return a kernel's standing after all events recorded so far."""
     known = Standings(_said_of_kernels(workspace.ledger, kernel.family, before_seq=None))
     known.take(_event_at(workspace.ledger, kernel.benchmark_seq))
     return known.of(kernel.kernel_id, kernel.benchmark_seq)

@@ -44,7 +44,7 @@ class HasTree(HasEvents, Protocol):
     """A ledger's events as plain documents, with the Merkle tree over all of them."""
 
     def tree(self) -> AbstractContextManager[StoredTree]:
-        """Open the tree."""
+        """Open the Merkle tree of the ledger for reading, until the block ends."""
         ...
 
 
@@ -83,5 +83,5 @@ class OfWorkspace:
             return connection.execute(query, values).fetchall()
 
     def tree(self) -> AbstractContextManager[StoredTree]:
-        """Open the tree."""
+        """Open the Merkle tree of the ledger for reading, until the block ends."""
         return self._workspace.ledger.tree()

@@ -52,7 +52,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 
 def now() -> datetime:
-    """Return the time, in UTC."""
+    """Return the current time, in UTC."""
     return datetime.now(UTC)
 
 

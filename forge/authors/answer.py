@@ -16,9 +16,13 @@ from forge.domain.candidate_files import REQUIRED_FILES
 LONGEST_HYPOTHESIS = 600
 """Number of characters of a hypothesis that are kept: a few sentences."""
 _FENCE = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})(?P<info>[^`]*)$")
+"""Pattern of a line that opens or closes a block of code in Markdown."""
 _NAMED = re.compile(r"(?<![\w/.-])(" + "|".join(map(re.escape, REQUIRED_FILES)) + r")(?![\w-])")
+"""Pattern that finds the name of a required file in the text before a block."""
 _SAID = re.compile(r"^\W{0,4}(?P<what>hypothesis|axis)\W{0,4}:\W{0,3}(?P<said>.+)$", re.IGNORECASE)
+"""Pattern of a line with the answer's hypothesis or axis."""
 _KNOWN_AXES = frozenset(axis for axes in AXES.values() for axis in axes)
+"""Axes of experiments that an answer may name."""
 
 
 @dataclass(frozen=True)

@@ -42,7 +42,7 @@ def words_of(hypothesis: str) -> tuple[str, ...]:
 
 
 def fastest(attempts: Sequence[Attempt], count: int) -> list[Attempt]:
-    """Return the right attempts with the highest speedups, the fastest first; an earlier one wins a tie."""
+    """Return up to `count` right attempts with the highest speedups, the fastest first; an earlier one wins a tie."""
     return sorted((one for one in attempts if one.is_right), key=lambda one: -one.ratio)[:count]
 
 

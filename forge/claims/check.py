@@ -14,11 +14,13 @@ from forge.claims.verdict import Fault, Flagged, PageReport, SetAside, Supported
 from forge.errors import UsageError
 
 NOTHING = "This ledger holds no measurement for it: leave it out, or measure it and cite the event."
+"""Advice for a sentence on speed that no measurement supports."""
 Nearest = Callable[[str], Measurement | None]
 """Function that returns the measurement that fits a text best; None if there is none."""
 COMPARED_LIMIT = 20_000
 """Number of comparisons of a figure with a cited kernel or event in one page, at most. Each takes about 0.15 ms."""
 IN_A_FILE = "Give the number as the file has it, with two digits or more, or name the file that holds it."
+"""Advice for a number that isn't in the file that it is said to come from."""
 
 
 def check_page(

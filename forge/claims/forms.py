@@ -20,38 +20,54 @@ SPEED = re.compile(
 )
 """Words that make a number in their sentence one about speed."""
 _N = rf"(?P<n>{NUMBER})"
+"""Pattern of a number, as the group `n`."""
 _NW = rf"(?:{_N}|\b{WORD})"
+"""Pattern of a number, in digits or in words."""
 _NEAR = r"[^.;!?|]{0,40}?"
+"""Pattern of up to 40 characters within one sentence."""
 _BESIDE = r"[^\d.,;:!?|()]{0,25}?"
+"""Pattern of up to 25 characters without digits or punctuation."""
 _SEP = r"(?:to|-|and|\.\.+)"
+"""Pattern of what stands between the two ends of a range."""
 _UNIT = r"(?:ns|us|ms|s)"
+"""Pattern of a unit of time."""
 _PERCENT = r"\s?(?:%|percent\b|per cent\b|pct\b)(?!\s*(?:confidence|intervals?|ci)\b)"
+"""Pattern of a per cent sign or word that doesn't speak of an interval's confidence."""
 _NO_GPU = r"(?!\s*(?:NVIDIA|AMD|RTX|MI\d|[HABL]\d{2,3}|GPUs?\b|cards?\b))"
+"""Pattern that fails before the name of a GPU, whose number is no claim."""
 _NO_QUANTITY = r"(?!\s*(?:more|fewer|as many|as much|larger|smaller|bigger|longer|the|what)\b)"
+"""Pattern that fails before words of quantity, as in `twice as many`."""
 _SLOWER = r"(?!\s*(?:slower|as\s+slow)\b)"
+"""Pattern that fails before a word that says slower."""
 _FACTOR = (
     r"(?:twice|thrice|double|triple|quadruple|half|(?:an?|one|two)[ -](?:third|quarter|fifth|sixth|seventh|eighth"
     r"|ninth|tenth|hundredth)s?)"
 )
 _AMOUNT = r"(?:\w+[- ])?(?:latenc\w+|times?|runtimes?|durations?|throughput|speed|performance|rate)\b"
+"""Pattern of the quantity that a claim is about."""
 _ANY_NUMBER = (
     rf"(?:(?P<n>(?<![\w.,/])(?<!\d'){PLAIN_NUMBER}(?:/\d+)?(?!\s?%\s*(?:confidence|interval)))"
     rf"|\b(?!one\b)(?:{WORD}|{_FACTOR})\b)"
 )
 _COMPARED = r"(?:(?<!no )longer|shorter|faster|slower|quicker|speed-?ups?)"
+"""Pattern of a word that compares two times or speeds."""
 _OF_TIME = (
     rf"(?:of (?:the|its|their|that|{_LIBRARY}'s) (?:\w+ )?(?:run)?time|(?:per|each) second|(?<=s )a second"
     r"|times in the time)"
 )
 _AS = r"(?:\s?(?:x|times|fold|%|percent))?\s+as\s+(?:long|short|fast|slow|quick\w*)\b"
+"""Pattern of `times as fast` and words like it."""
 _AGAINST = (
     r"(?:instead of|rather than|versus|vs|against|compared (?:to|with)|down from"
     r"|(?:with|by|for|in|using|under|from)\s+(?:plain |the )?(?:pytorch|torch|eager|compile|inductor"
     r"|compiler|vendor|cublas|cudnn))"
 )
 _THAN = r"\s+(?:[\w'-]+\s+){0,2}?"
+"""Pattern of up to two words between a comparison and what follows."""
 _SPAN = rf"(?P<low>{PLAIN_NUMBER})\s?x?\s*(?:,|{_SEP})\s*(?P<high>{PLAIN_NUMBER})"
+"""Pattern of an interval's two ends, as the groups `low` and `high`."""
 NAMED_INTERVAL = re.compile(rf"95\s?%\s*(?:confidence\s*)?(?:intervals?|ci)?[^\d|]{{0,24}}{_SPAN}(?:\s?x\b)?", re.I)
+"""Pattern of an interval that the text calls a 95 % interval."""
 INTERVAL_BEHIND = tuple(
     re.compile(
         rf"[^\d()\[\]|;]{{0,60}}[\[(]\s*(?P<low>{number})\s?x?\s*{gap}\s*(?P<high>{number})\s?x?\s*[\])]", re.I
@@ -132,15 +148,24 @@ FORMS = (
 )
 """Forms in order. Text that one form matched isn't matched by a later one."""
 TIME = re.compile(rf"{_N}\s?(?P<unit>{_UNIT})\b")
+"""Pattern of a number with a unit of time."""
 DENIAL = re.compile(r"(?:\b(?:cannot|never|not)|n't)\s+(?:be\s+)?$", re.I)
+"""Pattern of a negation right before a claim, which then claims nothing."""
 LARGER = re.compile(r"tok|req|quer|user|image|sample|step|iter|it/", re.I)
+"""Pattern of units in which a larger number is faster, as tokens a second."""
 END = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+(?=[\"'(\[*_`~<>=-]*[A-Z0-9]|(?:cpp|cuda|triton|torch|hip|metal)_)")
 """End of a sentence. A kernel's id may begin the next one without a capital."""
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|approx|resp|cf|no|fig|max|min)\.$", re.I)
+"""Pattern of an abbreviation whose full stop ends no sentence."""
 CELL = re.compile(rf"\s*+(?:about|approx\.?|up to|[~<>=≈≥≤*]+)?\s*+{_N}(?P<percent>\s?%)?", re.I)
+"""Pattern of a table's cell that is one number."""
 FLOOR_COLUMN = re.compile(r"\bfloor\b", re.I)
+"""Pattern of the heading of a column with shares of the floor."""
 RATE_COLUMN = re.compile(
     r"(?:\b|(?<=\d))(?P<prefix>[kmgtp])?(?:i?b/s|flops?/s|(?<=[kmgtp])flops)\b|\b[a-z]+/s\b", re.I
 )
+"""Pattern of the heading of a column with rates, as GB/s or FLOP/s."""
 RATIO_COLUMN = re.compile(r"speed-?up|\bratio\b|\bfaster\b|\bas fast\b", re.I)
+"""Pattern of the heading of a column with speedups."""
 INTERVAL_COLUMN = re.compile(r"interval|\bci\b|95\s?%", re.I)
+"""Pattern of the heading of a column with intervals."""

@@ -13,10 +13,12 @@ from forge.operations import OPERATIONS
 from forge.platforms import PROCESSORS
 
 KERNEL_ID = re.compile(r"\b(?:cpp|cuda|triton|torch|hip|metal)_[a-z0-9]+(?:_[a-z0-9]+)*_v[1-9]\d*\b")
+"""Pattern of a kernel's id in text."""
 EVENT = re.compile(
     r"\bevents?\s+(?:no\.?\s*|number\s+|#\s*)?(\d{1,12}(?:(?:\s*,\s*|\s+and\s+)\d{1,12})*)\b",
     re.I,
 )
+"""Pattern of the numbers of cited events, as in `events 12 and 15`."""
 _BEYOND_OPERATION = re.compile(
     r"\bend[- ]to[- ]end\b|\be2e\b|\bmodels?\b|\binference\b|\bserving\b|\bservers?\b|\brequests?\b|\bendpoints?\b"
     r"|\bapplications?\b|\btraining\b|\btokens?\s*(?:/|per\b)|\bllama|\bqwen|\bmistral|\bmixtral|\bdeepseek|\bgemma"
@@ -40,6 +42,7 @@ _OTHER_PROCESSOR = re.compile(
     r"|TPU\s?v\d\w?|Gaudi\s?\d)\b"
 )
 _HOST = re.compile(r"\b(?:CPUs?|EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.I)
+"""Pattern of words for a host's processor."""
 _OTHER_DTYPE_NAMES = {
     "float32": "fp32",
     "float16": "fp16",
@@ -51,7 +54,9 @@ _OTHER_DTYPE_NAMES = {
     "mxfp4": "fp4",
 }
 _DTYPE = re.compile(rf"\b(?:{'|'.join(_OTHER_DTYPE_NAMES)}|fp(?:4|8|16|32|64)|[bt]f(?:16|32)|int[48])\b", re.I)
+"""Pattern of the name of an element type."""
 _SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
+"""Pattern of words for a vendor's data sheet, whose numbers are no measurements here."""
 _BASELINES: tuple[tuple[str, str], ...] = (
     ("contender", rf"\b{PREFIX}[a-z0-9_]+\.[a-z0-9_]+@[0-9a-z][0-9a-z.+!_-]*[0-9a-z]\b"),
     ("eager", r"\b(?:(?:py)?torch(?:'s)?\s+)?eager\b"),
@@ -64,9 +69,11 @@ _BASELINES: tuple[tuple[str, str], ...] = (
     ("pytorch", r"\b(?:py)?torch\b"),
 )  # fmt: skip
 _BASELINE = re.compile("|".join(f"(?P<{kind}>{expression})" for kind, expression in _BASELINES), re.I)
+"""Pattern of words for a baseline; the group that matches is its kind."""
 _SIZES = re.compile(
     r"(?<![\w.])\d{1,10}(?:\s?x\s?\d{1,10}){1,15}(?![\w.])|[(\[]\s*\d{1,10}(?:\s*,\s*\d{1,10})+\s*[)\]]"
 )
+"""Pattern of sizes as text writes them: `4096 x 4096` or `(4096, 4096)`."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +193,7 @@ _SLUGS = {
     if one.slug != "cpu"
 }
 _PROCESSOR = re.compile(rf"(?<![\w.-])(?:{'|'.join(map(_spaced, sorted(_SLUGS, key=len, reverse=True)))})(?!\w)")
+"""Pattern of the name of a processor that Forge knows."""
 _OPERATIONS = {_squeezed(name): name for name in OPERATIONS}
 _OPERATION = re.compile(
     rf"(?<!\w)(?:{'|'.join(sorted(OPERATIONS, key=len, reverse=True))})(?!\w)".replace("_", r"[\s_-]?").replace(

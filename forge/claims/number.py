@@ -8,6 +8,7 @@ _LOOKALIKES = (
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0423\u0406\u0408\u0405"
     "\u03bf\u039f\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u03a1\u03a4\u03a5\u03a7"
 )
+"""Cyrillic and Greek letters that look like Latin ones, which could hide a claim's words."""
 _LATIN = "aeopcyijshdqwABEKMHOPCTYIJSoOABEZHIKMNPTYX"
 """Latin letters that the Cyrillic and Greek ones above look like (unicode.org/Public/security, confusables)."""
 _FRACTIONS = {"\u00bd": ".5", "\u00bc": ".25", "\u00be": ".75"}
@@ -22,8 +23,11 @@ _SIGNS = str.maketrans(
 )
 """One sign for all that look alike; the first line holds multiplication signs and the Cyrillic letter like them."""
 _TEX_TIMES = re.compile(r"(?:(?<=\d)\})?\s?\{?\\times\b\s?\}?")
+"""Pattern of TeX's sign for times."""
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
+"""Pattern of control characters other than the end of a line."""
 _THOUSANDS = re.compile(r"\d{1,3}(?:[,']\d{3})+(?:\.\d+)?(?:e[+-]?\d+)?")
+"""Pattern of a number with separators between thousands."""
 PLAIN_NUMBER = r"(?:\d{1,3}(?:[,']\d{3})+(?:\.\d+)?|\d+(?:[.,]\d+)?|\.\d+)(?:e[+-]?\d+)?"
 NUMBER = rf"(?<![\w,])(?<!\w\.)(?<!\d'){PLAIN_NUMBER}"
 """A number in figures that isn't the tail of a word or of another number."""

@@ -26,6 +26,7 @@ BRACKETS_LIMIT = 500
 """Largest number of opening brackets in one passage. For each the parser searches the rest of the passage for a
 link's end."""
 _MARK = re.compile(r"<!--\s*+(measured|not a claim)\s*+:(.*?)-->", re.DOTALL)
+"""Pattern of the comment by which a page says where a number comes from, or that it is no claim."""
 _COMMENT = re.compile(r"<!--(?:-?>|.*?(?:--!?>|\Z))|<!\[CDATA\[[^>]*>", re.DOTALL)
 """A comment as browsers read it (WHATWG HTML, 13.2.5). `<!-->` and `<!--->` are whole comments, `--!>` closes one,
 and `>` closes what begins as CDATA."""

@@ -15,6 +15,7 @@ from forge.claims.number import plain, value_of
 from forge.claims.prose import Passage
 
 CELL_GAP = " | "
+"""Text between the cells of a table's line."""
 LOOKED_BACK = 40
 """Number of characters before a figure that are searched for `up to`: longer than each such phrase."""
 REPEATED_WITHIN = 7

@@ -41,5 +41,5 @@ def plain_options(
 
 
 def is_number(text: str) -> bool:
-    """Return whether the text is a small number above 0."""
+    """Return whether the text is a whole number above 0 with at most MOST_DIGITS digits."""
     return text.isascii() and text.isdigit() and len(text) <= MOST_DIGITS and int(text) > 0

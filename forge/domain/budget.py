@@ -67,6 +67,7 @@ class Amounts(Value):
 
 
 NOTHING = Amounts()
+"""Amounts of a request that costs nothing."""
 KINDS = tuple(Amounts.model_fields)
 """Names of the kinds of amounts."""
 
@@ -83,7 +84,7 @@ class Price(Value):
     answer_micro_dollars: Count
 
     def of(self, prompt_tokens: int, answer_tokens: int) -> Amounts:
-        """Return what a request costs, its money rounded up. No amount is past MOST."""
+        """Return the tokens and the micro-dollars of a request, rounded up; each amount is at most MOST."""
         parts = prompt_tokens * self.prompt_micro_dollars + answer_tokens * self.answer_micro_dollars
         tokens = prompt_tokens + answer_tokens
         return Amounts(micro_dollars=min(MOST, -(-parts // MILLION)), tokens=min(MOST, tokens))

@@ -224,7 +224,7 @@ class NodeWorker:
         self._answering = Answering(LocalExecutor(Path(tempfile.gettempdir()) / "forge-measuring.lock", device=found))
 
     def hello(self) -> bytes:
-        """Return the greeting."""
+        """Return the greeting with the node's version of Forge and of the protocol."""
         return hello().payload
 
     def answer(self, call: bytes) -> Iterator[bytes]:

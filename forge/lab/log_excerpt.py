@@ -43,13 +43,18 @@ _ASKS_FOR_GPU = re.compile(
 _AT_EXIT = re.compile(r"nanobind: | - (?:leaked \w+ |\.\.\. skipped remainder)|See https?://nanobind\.")
 """Beginning of lines that Triton's bindings print when a process ends. More than a screen of them tells nothing."""
 _DIRECTORY = re.compile(r"(?<![\w.])/(?:[^\s/:'\"<>|,()\[\]]+/)+")
+"""Pattern of a path's folders, which an excerpt leaves out."""
 _PACKAGE = re.compile(r"/(?:[^\s/:'\"<>|,()\[\]]+/)*site-packages/")
+"""Pattern of the folders up to an installed package."""
 _FRAME = re.compile(r'^  File "(?P<path>[^"]+)", line (?P<line>\d{1,7})(?:, in .*)?$')
+"""Pattern of the line of a Python traceback that names a file."""
 _DIAGNOSTIC = re.compile(
     r"^(?P<path>[^\s:()]+)(?::(?P<line>\d{1,7})(?::\d+)?|\((?P<at>\d{1,7})\)): (?:fatal )?error\b:? ?(?P<said>.*)$"
 )
 _RAISED = re.compile(r"^(?P<type>[A-Za-z_][\w.]{0,80})(?:: (?P<said>.*))?$")
+"""Pattern of the last line of a Python traceback: the exception's type and its text."""
 _TRACEBACK = "Traceback (most recent call last):"
+"""First line of a Python traceback."""
 _CAUSED = "The above exception was the direct cause of the following exception:"
 """Line of Python between an exception and the one it caused. Triton's interpreter raises one for each of a kernel."""
 GUEST = "/stage/guest/"

@@ -33,6 +33,7 @@ from forge.sandbox.model_guest import ModelGuest
 from forge.sandbox.stage import MODEL, Program, Stage
 
 SIDES = ("own", "adopted", "control")
+"""Names of the sides: the model with its own functions, with adopted ones, and the control."""
 OWN, ADOPTED = 0, 1
 """Places of both sides that are compared."""
 REPLY_BYTES = 1 << 20
@@ -40,6 +41,7 @@ REPLY_BYTES = 1 << 20
 LIBRARY = ("__init__.py", "errors.py", "lookup", "proof", "adopt", "guest/plan_launcher.py")
 """What a program needs of Forge to adopt kernels."""
 PUBLISHED = ("current.json", "lookup-*.json", "ops", "kernels")
+"""Patterns of the published files that adoption reads."""
 PLACE = "/model"
 """Folder in the guest with what adoption needs."""
 SETUP_S, WINDOW_S = 600.0, 120.0

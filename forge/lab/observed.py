@@ -88,7 +88,10 @@ def equal_tensors(outputs: tuple[torch.Tensor, ...], others: tuple[torch.Tensor,
 
 
 def flushed(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the tensor with subnormal numbers replaced by zeros; no processor replaces those of fp8."""
+    """Return the tensor, with the same sizes, with subnormal numbers replaced by zeros.
+
+    No processor replaces those of fp8.
+    """
     import torch
 
     if not tensor.is_floating_point() or tensor.itemsize == 1:

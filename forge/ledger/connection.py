@@ -38,6 +38,7 @@ _SHARED_FILE_SYSTEMS = re.compile(
 """File systems on which locks or shared memory don't work between hosts (sqlite.org/wal.html: "WAL does not work over
 a network filesystem")."""
 _OCTAL = re.compile(r"\\([0-7]{3})")
+"""Pattern of an escaped character in /proc/self/mountinfo."""
 
 
 def connect(path: Path, *, read_only: bool, create: bool = False) -> sqlite3.Connection:

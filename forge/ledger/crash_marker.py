@@ -76,5 +76,5 @@ class Presence:
 
 
 def presence_path(database: Path) -> Path:
-    """`<database>.present`."""
+    """Return the path of the crash marker beside a database: `<database>.present`."""
     return database.with_name(f"{database.name}.present")

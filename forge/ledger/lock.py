@@ -20,7 +20,7 @@ class WriterLock:
         self._descriptor = open_own(lock_path(database), os.O_RDONLY)
 
     def take(self) -> None:
-        """Wait for the lock."""
+        """Wait for the lock until no other process holds it."""
         fcntl.flock(self._descriptor, fcntl.LOCK_EX)
 
     def release(self) -> None:
@@ -42,5 +42,5 @@ class WriterLock:
 
 
 def lock_path(database: Path) -> Path:
-    """`<database>.lock`."""
+    """Return the path of the writers' lock beside a database: `<database>.lock`."""
     return database.with_name(f"{database.name}.lock")

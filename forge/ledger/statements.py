@@ -37,6 +37,7 @@ SELECT_META = "SELECT one, ledger_id, origin, format, genesis_hash FROM ledger_m
 _AT_THE_HEAD = "seq = (SELECT max(seq) FROM event)"
 SELECT_HEAD = f"SELECT seq, event_hash FROM event WHERE {_AT_THE_HEAD}"
 SELECT_STREAM_VERSION = "SELECT coalesce(max(stream_version), 0) FROM event WHERE stream = ?"
+"""Query for the number of events in a stream."""
 SELECT_STREAM_VERSIONS = f"""
 SELECT stream, max(stream_version) FROM event WHERE stream IN ({", ".join("?" * NAMES_AT_ONCE)}) GROUP BY stream
 """
@@ -61,6 +62,8 @@ SELECT_PLACE = "SELECT event_hash FROM event WHERE seq = ?"
 SELECT_LEAVES = "SELECT event_hash FROM event WHERE seq > ? AND seq <= ? ORDER BY seq"
 """Query for the hashes of leaves. Its values are the number of leaves before, and the last one's `seq`."""
 SELECT_NODES = "SELECT hash FROM tree_node WHERE level = ? AND place >= ? AND place < ? ORDER BY place"
+"""Query for the hashes of a level of the tree. Its values are the level, the first place and the place after the
+last."""
 SELECT_NODE_COUNT = "SELECT coalesce(max(place), -1) + 1 FROM tree_node WHERE level = ?"
 SELECT_FOREIGN = f"SELECT {COLUMNS} FROM foreign_event WHERE ledger_id = ? ORDER BY seq"
 SELECT_FOREIGN_HEAD = "SELECT seq, event_hash FROM foreign_event WHERE ledger_id = ? ORDER BY seq DESC LIMIT 1"

@@ -4,8 +4,11 @@ from forge.lookup.frozen import Frozen
 
 LEDGER_FILE = "kernel_registry.db"
 DECISIONS = ("BenchmarkInvalidated", "KernelDeprecated", "KernelPromoted", "KernelRevoked", "ReplicationRecorded")
+"""Types of the events that may change what a lookup answers."""
 LEDGER = "SELECT ledger_id FROM ledger_meta"
+"""Query for the ledger's id."""
 NEWEST = "SELECT max(seq) FROM event WHERE type = ?"
+"""Query for the number of the newest event of a type."""
 BUSY_TIMEOUT_S = 1.0
 """Seconds to wait for a lock. After that a health check goes on without the ledger."""
 

@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     Condition = tuple[str, tuple[str, ...], int]
 
 FIELDS = {"axes", "relations", "layouts", "alignment_bytes"}
+"""Fields of a declared domain."""
 AXIS_FIELDS = {"least", "most", "multiple_of", "values"}
+"""Fields of one axis of a declared domain."""
 RELATION_FIELDS = {
     "divisible": {"kind", "axis", "by"},
     "product": {"kind", "axes", "most"},

@@ -20,11 +20,15 @@ if TYPE_CHECKING:
     Slot = tuple[str, str, str]
 
 TEXTS = ("kernel_id", "status", "op", "language", "gpu", "dtype", "entry_point", "abi_key", "measured_at")
+"""Fields of a published kernel that are text."""
 DIGESTS = ("sha256", "env_sha256", "perf_key", "abi_key")
+"""Fields of a published kernel that are SHA-256 digests in hex."""
 SEQS = ("verified_seq", "benchmark_seq", "promoted_seq")
+"""Fields of a published kernel that are numbers of events."""
 MOST_AXES = 16
 """Largest number of axes of a shape. Every group of them has a largest product, so 16 axes have 65,535."""
 QUANTITIES = ("median_ns", "baseline_median_ns", "speedup", "low", "high")
+"""Fields of a measurement that are numbers above 0: times in nanoseconds, and ratios."""
 
 
 class Domain:

@@ -103,6 +103,7 @@ class Policy(Frozen):
 
 
 STRICT = Policy()
+"""Policy of a lookup that gives none, with the default of each field."""
 
 
 def _unknown(kind: str, value: str, known: list[str]) -> "UsageError":

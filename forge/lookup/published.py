@@ -12,7 +12,9 @@ HEX = frozenset("0123456789abcdef")
 NAME_CHARACTERS = 255
 """Largest length of a file's name, in characters. File systems allow 255 bytes (NAME_MAX)."""
 POINTER_BYTES = 1 << 16
+"""Size of the pointer in bytes, at most. Chosen; it has some hundred bytes."""
 SNAPSHOT_BYTES = 1 << 30
+"""Size of the snapshot in bytes, at most. Chosen; a kernel takes some kilobytes."""
 FILE_BYTES = 1 << 30
 """Sizes in bytes, at most, of what a reader takes in. Each is far more than what Forge publishes."""
 

@@ -11,7 +11,9 @@ from typing import Any
 CONFIGURATION_FILE = "configuration.json"
 """Name of the file that holds the configurations beside kernel.py."""
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg")
+"""Options of a Triton launch that a configuration may set."""
 _PLAIN = (int, float, str, type(None))
+"""Types of a configuration's values."""
 
 
 def keep_to(recorded: Sequence[Mapping[str, object]], module: ModuleType) -> None:

@@ -70,12 +70,19 @@ def _lean(schema: object) -> object:
 
 
 _TASK = "Call task_list for the ids of tasks."
+"""Next step for an agent after a refused call with the id of a task."""
 _RUN = "Give the run_id that submit returned."
+"""Next step for an agent after a refused call with the id of a run."""
 _SUBMIT = "Mend what the message names, then submit again."
+"""Next step for an agent after a refused submission."""
 _REFUSED = "Call result: only a refused candidate has one."
+"""Next step for an agent after a run without a counterexample."""
 _SLOT = "Give op, gpu, dtype and shape as task_list has them."
+"""Next step for an agent after a refused call with the names of a slot."""
 _KERNEL = "Call kernel_lookup for the id of a kernel."
+"""Next step for an agent after a refused call with the id of a kernel."""
 _MODEL = "Give a model that the message names."
+"""Next step for an agent after a refused call with the name of a model."""
 TOOLS: tuple[Tool, ...] = (
     Tool(forms.TaskListForm, acts.task_list, _TASK, {"items": "array"}),
     Tool(forms.BriefForm, acts.task_brief, _TASK, {"task_id": "string", "text": "string"}),

@@ -31,7 +31,9 @@ OVER = ("eager", "compile", "vendor", "promoted")
 WIDE = 4.0
 """Largest speedup on an axis with the ticks of NARROW_STEPS; beyond it, WIDE_STEPS."""
 WIDE_STEPS = (0.1, 0.2, 0.5, 1, 1.5, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+"""Speedups that may be marked on an axis that ends beyond WIDE."""
 NARROW_STEPS = (0.1, 0.2, 0.4, 0.6, 0.8, 0.9, 1, 1.1, 1.2, 1.4, 1.6, 1.8, 2, 2.5, 3, 3.5, 4)
+"""Speedups that may be marked on an axis that ends at WIDE or before."""
 
 
 def draw_speedups(bars: Sequence[Bar], path: Path, *, title: str) -> None:

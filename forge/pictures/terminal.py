@@ -49,7 +49,10 @@ def speedups_text(bars: Sequence[Bar], *, title: str) -> str:
 
 
 def timeline_text(moments: Sequence[Moment], *, title: str, over: str, width: int) -> str:
-    """Return a plot of speedups in order, then the series' names and the changes of the machine."""
+    """Return a plot of speedups in order, then the series' names and the changes of the machine.
+
+    `width` is in characters.
+    """
     plot = _plot()
     names = sorted({moment.series for moment in moments})
     legend = dict(zip(names, cycle(LETTERS), strict=False))
@@ -62,7 +65,10 @@ def timeline_text(moments: Sequence[Moment], *, title: str, over: str, width: in
 
 
 def roofline_text(points: Sequence[Placed], roofs: Roofs, *, title: str, width: int) -> str:
-    """Return a plot of candidates below the rooflines, both axes logarithmic with plain numbers at their ticks."""
+    """Return a plot of candidates below the rooflines, both axes logarithmic with plain numbers at their ticks.
+
+    `width` is in characters.
+    """
     plot = _plot()
     left = math.log10(min([point.flop_per_byte for point in points], default=0.1) / 2)
     most = max(roofs.flop_per_s.values(), default=1e15)

@@ -65,7 +65,10 @@ class Roofs:
 
 
 def legible(text: str, limit: int = LONGEST_NAME) -> str:
-    """Return a name as one line of printable characters. A long one loses its middle: ids differ at their ends."""
+    """Return a name as one line of at most `limit` printable characters.
+
+    A long one loses its middle: ids differ at their ends.
+    """
     plain = _printable(text)
     if len(plain) <= limit:
         return plain

@@ -12,6 +12,7 @@ from forge.domain.parsed_source import parse_source
 from forge.errors import UnknownName, UsageError
 
 _SETTING = re.compile(r"([A-Za-z_]\w{0,63})=(-?\d{1,18}(?:\.\d{1,18})?)")
+"""Pattern of a constant's name with its value."""
 
 
 def with_constants(source: bytes, untrusted_texts: Sequence[str]) -> bytes:

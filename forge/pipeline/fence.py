@@ -3,6 +3,7 @@
 import re
 
 _RUNS = re.compile(r"`+")
+"""Pattern of backticks in a row."""
 SHORTEST = 4
 """Smallest number of backticks of a fence. Ordinary code blocks have three, so a longer fence is easy to see."""
 

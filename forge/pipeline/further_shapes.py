@@ -25,6 +25,7 @@ from forge.pipeline.timing_setup import TimingSetup
 from forge.pipeline.timings import Measured, MeasuredShape, workload_timing
 
 _NOISE = "the noise on this machine is larger than the work measured at this shape"
+"""Reason for a further shape whose speedup can't be told."""
 
 
 def at_shape(evidence: RecordedCandidate, shape: Shape) -> RecordedCandidate:

@@ -29,6 +29,7 @@ AMENDED = "amended"
 """Provider of a playbook that has lessons added."""
 HEADING = "## Amendments"
 LEAD = "Learned from experiments in this workspace; the numbers are the events that closed them."
+"""First line of a playbook's section of accepted lessons."""
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,9 @@ _FAILURES: dict[ReasonCode, str] = {
 }
 """Reason of an earlier failure -> words to search skills for."""
 _COMMON = frozenset({"a", "and", "by", "each", "for", "in", "its", "of", "one", "other", "the", "to", "two", "with"})
+"""Words that say nothing about a skill, so they aren't searched for."""
 _LOW_PRECISION = ("int8", "uint8", "fp8_e4m3")
+"""Element types below 16 bits, for which skills on quantization are searched."""
 
 Lessons = Mapping[str, Sequence[LessonProposed]]
 """Lessons accepted into each playbook, in order, by the playbook's id."""

@@ -71,7 +71,7 @@ class PromotionTerms:
 
     @property
     def minimum_speedup(self) -> float:
-        """The smallest lower end of the speedup's interval: the larger of the task's and the policy's minimum."""
+        """Smallest ratio for the interval's lower end: the larger of the task's and the policy's minimum."""
         return max(self.task.minimum_speedup, self.policy.minimum_speedup)
 
 

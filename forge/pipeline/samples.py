@@ -74,7 +74,7 @@ class Samples:
 
     @classmethod
     def of(cls, attempt: SlopeSamples | ReplaySamples) -> "Samples":
-        """Return one attempt alone."""
+        """Return the samples of one attempt, without those of earlier ones."""
         match attempt:
             case SlopeSamples():
                 return cls((attempt,))

@@ -14,6 +14,7 @@ MOST_SHAPES = 1 + MOST_FURTHER_SHAPES
 SIZES_OF_RANGE = 4
 """Number of sizes that stand for one range: both ends, and sizes in between at about equal factors."""
 _RANGE = re.compile(r"([0-9]{1,10})\.\.([0-9]{1,10})")
+"""Pattern of a range of sizes, as in `1..512`."""
 
 
 def parse_shapes(untrusted_texts: Sequence[str], axes: tuple[str, ...]) -> tuple[Shape, ...]:

@@ -13,6 +13,7 @@ _PACKAGE = Path(__file__).parent.parent
 SHORTEST_US = 0.01
 """Shortest time that is shown as a number, in microseconds; shorter ones are shown as below it."""
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+"""Factors with their prefixes for large numbers, the largest first."""
 
 
 @cache

@@ -12,6 +12,7 @@ from forge.platforms.gpus import slug_of
 from forge.platforms.platform import Platform
 
 _QUERY = "name,memory.total,power.limit,ecc.mode.current,mig.mode.current,uuid,compute_cap"
+"""Fields that nvidia-smi is asked for."""
 _GPU = re.compile(r"<gpu id=.*?</gpu>", re.DOTALL)
 _UUID = re.compile(r"<uuid>(GPU-[^<]+)</uuid>")
 _MINOR = re.compile(r"<minor_number>(\d+)</minor_number>")

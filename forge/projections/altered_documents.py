@@ -27,8 +27,11 @@ from forge.proof.note import parse_key
 from forge.proof.publication import require_vouched
 
 _DOCUMENTS = (documents.FILE, versions.FILE, leaderboard.FILE, MODELS_FILE)
+"""Names of the published documents that are compared."""
 _BYTES = "the bytes that the events give"
+"""Words for what was expected of a published file."""
 _REPLACE = "other bytes: forge ledger rebuild says what differed and replaces them"
+"""Words for an altered file, with the command that replaces it."""
 
 
 class PublishedDocuments:

@@ -9,7 +9,7 @@ TYPES = frozenset({"ModelMeasured"})
 
 
 def take(state: State, line: Line, _: Source) -> None:
-    """Store the measurement."""
+    """Store the measurement of a model, with its event's number, in `model_measurements`."""
     event = line.event
     document = {"seq": line.seq, "recorded_at": line.recorded_at, **event}
     row: Row = {

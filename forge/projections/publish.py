@@ -37,6 +37,7 @@ REBUILD_COMMAND = "forge ledger rebuild"
 CHANGING = registry.TYPES | models.TYPES | operations.TYPES | {"EnvironmentCaptured"}
 """Types of events that may change what the registry's documents show."""
 PROMOTED = "SELECT promoted_seq FROM kernels WHERE promoted_seq > ? ORDER BY promoted_seq"
+"""Query for the numbers of promotions after an event."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +55,7 @@ class StoredFiles:
 
 
 NOTHING_STORED = StoredFiles()
+"""Functions of a publication that has the tables' files alone."""
 
 
 @dataclass(frozen=True, slots=True)

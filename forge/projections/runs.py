@@ -166,10 +166,7 @@ def fold(state: RunsState, events: Iterable[Recorded[Event]]) -> RunsState:
 
 
 def take(own: RunsState, recorded: Recorded[Event]) -> None:
-    """Extend a state that no other caller holds (see `RunsState.copied`) by one event.
-
-    Raises LedgerCorrupt if the event contradicts those before it.
-    """
+    """Extend a state that no other caller holds by one event; raise LedgerCorrupt if it contradicts earlier ones."""
     if holds(recorded, TaskCreated):
         _take_task(own, recorded)
     elif holds(recorded, RunStarted):

@@ -92,7 +92,7 @@ class Standing:
 
     @property
     def reason(self) -> str | None:
-        """Return why it isn't active, in the words behind `status`."""
+        """Return why the kernel isn't active, as the one who decided said it; None if it is active."""
         if self.revoked:
             return f"{self.revoked.event.severity}: {self.revoked.event.reason}"
         if self.invalidated:

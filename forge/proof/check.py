@@ -24,7 +24,9 @@ PATH_LIMIT = 64
 """Largest number of hashes in a path: a tree has at most 2^63 leaves."""
 SOURCE = "kernel.py"
 _INDEX = re.compile(r"index (0|[1-9][0-9]{0,18})")
+"""Pattern of the line with the event's index in the tree, which begins at 0."""
 _UNUSABLE = "expected a .tlog-proof file as `forge ledger prove` writes it"
+"""Words for what a proof's file is, for messages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def check_proof(untrusted: bytes, artifact: bytes, key: VerifierKey, *, kernel_i
     if not included(leaf, proof.index, checkpoint.size, proof.path, checkpoint.root):
         raise ProofRefused(
             f"the proof doesn't lead from its event {proof.index + 1} to the checkpoint's root at "
-            f"{checkpoint.size} events: the event or the proof was altered"
+            f"{checkpoint.size} events: the event or the proof was altered; get it again"
         )
     envelope, payload = _event(proof)
     if kernel_id is not None and payload["kernel_id"] != kernel_id:
@@ -124,7 +126,9 @@ def _event(proof: Proof) -> tuple[dict[str, object], dict[str, object]]:
     envelope, payload = _object(proof.untrusted_envelope), _object(proof.untrusted_payload)
     digest = hashlib.sha256(proof.untrusted_payload.encode()).hexdigest()
     if envelope.get("payload_sha256") != digest:
-        raise ProofRefused(f"the payload isn't the one that event {proof.index + 1} names: it was altered")
+        raise ProofRefused(
+            f"the payload isn't the one that event {proof.index + 1} names: it was altered; get the proof again"
+        )
     if envelope.get("seq") != proof.index + 1 or envelope.get("type") != "KernelPromoted":
         raise ProofRefused(
             f"entry {proof.index} is event {envelope.get('seq')} of type {envelope.get('type')!r}: "
@@ -140,7 +144,9 @@ def _files(proof: Proof, payload: dict[str, object]) -> Iterator[tuple[str, str]
     yield from ((digest, name) for digest, name in _named(payload) if name == SOURCE)
     if proof.untrusted_listing is not None:
         if hashlib.sha256(proof.untrusted_listing.encode()).hexdigest() != payload.get("artifact_sha256"):
-            raise ProofRefused("the listing of the built files isn't the one that the event names: it was altered")
+            raise ProofRefused(
+                "the listing of the built files isn't the one that the event names; get the proof again"
+            )
         yield from _named(_object(proof.untrusted_listing))
 
 
@@ -155,9 +161,9 @@ def _object(text: str) -> dict[str, object]:
     try:
         document = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ProofRefused("the event in the proof isn't JSON: expected a JSON object; it was altered") from error
+        raise ProofRefused("the event in the proof isn't JSON: expected an object; get the proof again") from error
     if not isinstance(document, dict):
-        raise ProofRefused("the event in the proof isn't a JSON object: expected one; it was altered")
+        raise ProofRefused("the event in the proof isn't a JSON object: expected one; get the proof again")
     return document
 
 

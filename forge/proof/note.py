@@ -23,8 +23,11 @@ SIGNATURES_LIMIT = 100
 KEY_FORM = "<name>+<8 hex digits>+<base64 of the key>, one line, as in ledger.vkey"
 """Form of a verifier key, as messages show it."""
 _LINES = "expected the lines origin, size and root, as in the file checkpoint"
+"""Words for the lines of a checkpoint, for messages."""
 _DASH = "\u2014 "
+"""Beginning of a signature's line (C2SP signed-note)."""
 _SIZE = re.compile(r"0|[1-9][0-9]{0,18}")
+"""Pattern of a tree's number of events."""
 
 
 @dataclass(frozen=True, slots=True)

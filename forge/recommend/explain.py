@@ -9,6 +9,7 @@ from forge.recommend.request import Request
 from forge.recommend.score import Scored
 
 IDEALISED = "estimated from published rates, at best: a real server is slower"
+"""Words beside each estimated figure."""
 UNITS = {
     "ttft_ms": "time to the first token {:,.1f} ms",
     "tpot_ms": "time per output token {:,.2f} ms",

@@ -25,7 +25,7 @@ class MemoryShares(NamedTuple):
 
     @property
     def fits(self) -> int:
-        """Requests whose caches fit next to the weights; 0 if not even those do."""
+        """Number of requests whose caches fit next to the weights; 0 if not even those do."""
         left = self.usable - self.weights - self.activations
         return max(int(left // self.kv_per_request), 0) if left > 0 else 0
 

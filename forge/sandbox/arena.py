@@ -291,7 +291,10 @@ class Arena:
         return True
 
     def write(self, slot: Slot, tensor: "torch.Tensor") -> None:
-        """Copy an input into its slot; elements between its rows become NaN if they aren't another operand's."""
+        """Copy an input, with the sizes of the slot, into the slot.
+
+        Elements between its rows become NaN if they aren't another operand's.
+        """
         if slot.shares_rows:
             self._view(slot).copy_(tensor)
         elif slot.size_bytes:
@@ -303,11 +306,11 @@ class Arena:
             self.bytes_of(slot).fill_(INTEGER_POISON if slot.dtype in INTEGERS else POISON)
 
     def read(self, slot: Slot) -> "torch.Tensor":
-        """Return a copy of a slot's current content."""
+        """Return a copy of a slot's current content, with the sizes of the slot."""
         return self._view(slot).clone()
 
     def holds(self, slot: Slot, tensor: "torch.Tensor") -> bool:
-        """Return whether a slot still has exactly the tensor's bytes."""
+        """Return whether a slot still has exactly the bytes of a tensor with its sizes."""
         import torch
 
         if slot.shares_rows:
@@ -315,7 +318,10 @@ class Arena:
         return slot.size_bytes == 0 or same_bytes(self.bytes_of(slot), _as_bytes(slot, tensor))
 
     def bytes_of(self, slot: Slot) -> "torch.Tensor":
-        """Return the bytes between a slot's first and last element as the memory itself, without a copy."""
+        """Return the bytes between a slot's first and last element, uint8 [size_bytes].
+
+        They are the memory itself, without a copy.
+        """
         import torch
 
         return torch.frombuffer(self._map, dtype=torch.uint8, count=slot.size_bytes, offset=slot.offset)

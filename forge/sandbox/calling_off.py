@@ -39,7 +39,7 @@ def call_off() -> None:
 
 
 def resume() -> None:
-    """Let guests be started again."""
+    """Let guests be started again, after `call_off` ended."""
     global _called_off  # noqa: PLW0603  # see `call_off`
     with _lock:
         _called_off = False

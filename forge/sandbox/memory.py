@@ -32,11 +32,13 @@ RESERVE = 0.03
 """Share of the machine's memory that must stay available while an unbounded guest runs. Chosen; a larger share ends
 guests earlier on a machine that is nearly full."""
 _COUNTED = re.compile(r"^(?:RssAnon|RssShmem|VmPTE):\s+(\d+) kB", re.MULTILINE)
+"""Pattern of the lines of /proc/PID/status whose kibibytes count as a guest's memory."""
 _MEMORY = "\nRssAnon:"
 """Beginning of a line that the file status has only as long as its thread holds memory."""
 _SHMEM = re.compile(r"^RssShmem:\s+(\d+) kB", re.MULTILINE)
 _WRITABLE_SHARED = re.compile(".w.s")
 _NAMELESS = ("/dev/zero (deleted)", "/memfd:", "/SYSV")
+"""Beginnings of the names of shared memory that has no file."""
 
 
 class Bounded:

@@ -19,6 +19,7 @@ _WALL_S = 20.0
 _MARK_BYTES = 32
 """Number of bytes that are read: too many to be met by chance."""
 _ADDRESS_BYTES = 8
+"""Length of an address in bytes."""
 _HOLD = """
 import ctypes, os, sys
 held = ctypes.create_string_buffer(bytes.fromhex(sys.argv[1]))

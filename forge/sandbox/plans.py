@@ -21,6 +21,7 @@ PLAN_FILE = "plan.json"
 LIMIT_BYTES = 64 * 2**20
 """Size of a plan with its cubins in bytes, at most. The limit is that of one cubin, a plan's largest part."""
 _ENDINGS = (".cubin", ".json")
+"""Endings of the files of a launch plan."""
 _BLOCK_LIMIT = 1024
 """Number of threads in a block, at most. It is CUDA's limit for every compute capability (CUDA C++ Programming Guide,
 technical specifications)."""

@@ -24,6 +24,7 @@ guest was idle, and the machine may be the reason. Others: see allowance.py."""
 _LOOK_S = 0.25
 """Seconds between two looks. Chosen; each reads a file of every thread."""
 _TICKS = os.sysconf("SC_CLK_TCK")
+"""Number of the kernel's clock ticks in a second."""
 STILL_SHARE = 1 / 16
 """Share of a processor below which a guest is idle, and share of looks that count as seldom. On a machine with
 four times its load, a thread that wants a processor gets a fifth of one."""

@@ -10,7 +10,7 @@ WORD_BYTES = 8
 
 
 def same_bytes(one: "torch.Tensor", other: "torch.Tensor") -> bool:
-    """Return whether two flat tensors of bytes are equal."""
+    """Return whether two tensors of bytes, uint8 [bytes], are equal."""
     import torch
 
     if not all(part.data_ptr() % WORD_BYTES == part.storage_offset() % WORD_BYTES == 0 for part in (one, other)):

@@ -239,7 +239,7 @@ class Session:
     def require_own_memory(self, spans: Sequence[Span]) -> Refused | None:
         """Refuse outputs of a chain in memory that is an operand's or a file's, or that the guest may share.
 
-        What a guest that isn't stopped has copied itself isn't looked at.
+        Copies that a guest made itself before it was stopped aren't looked at.
         """
         if self._memory is None or self._memory.are_own(spans):
             return None
@@ -273,7 +273,7 @@ class Session:
         return answer if isinstance(answer, Refused) else self._arena.untrusted_bytes(answer.completed)
 
     def time(self, function: int, window: Window, scalars: tuple[float, ...]) -> Returned | Refused:
-        """Let a trusted guest time one function over all sets of the layout, by graph replay on its device."""
+        """Let a trusted guest time one function over all sets, by graph replay; the answer has its `device_ns`."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
         copied = wire.NO_SET if window.copied is None else window.copied

@@ -23,6 +23,7 @@ from forge.sandbox.limits import Limits
 from forge.sandbox.zygote import Preparation, Zygote, prepared
 
 STAGE = "/stage"
+"""Folder of the stage inside a guest."""
 INTERPRETS = "TRITON_INTERPRET"
 """Environment variable that puts Triton's interpreter in the place of its compiler."""
 HARNESS_MODULES = ("decimal", "numpy.random", "resource", "tracemalloc")
@@ -40,6 +41,7 @@ FP32_IN_FP32 = {"NVIDIA_TF32_OVERRIDE": "0"}
 """Environment in which NVIDIA's libraries compute fp32 in fp32. By default torch's convolutions round their operands
 to TF32. A reference, its baselines and a candidate that calls them would then be outside the bound of fp32."""
 _ONE_GPU = re.compile(r"nvidia[0-9]+")
+"""Pattern of the device file of one NVIDIA GPU."""
 SERVE, BUILD, DESCRIBE, PARTS = "serve.py", "build.py", "describe.py", "parts.py"
 OWN_TESTS, OWN_BENCHMARK, MODEL = "own_tests.py", "own_benchmark.py", "model.py"
 SCRIPTS = {

@@ -45,7 +45,7 @@ class KeptAnswers:
             return self._found.get(key)
 
     def put(self, stand: str, key: tuple[str, ...], body: bytes, kind: str) -> None:
-        """Keep an answer."""
+        """Keep an answer of the stand, and drop the oldest ones beyond KEPT_BYTES or KEPT_ANSWERS."""
         with self._lock:
             if stand != self._stand or key in self._found:
                 return

@@ -103,7 +103,7 @@ def of_error(error: ForgeError) -> Response:
 
 
 async def on_forge_error(_: Request, error: Exception) -> Response:
-    """Answer an error of Forge."""
+    """Answer an error of Forge with its problem document."""
     assert isinstance(error, ForgeError)
     return of_error(error)
 

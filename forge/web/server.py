@@ -64,7 +64,7 @@ def serve(app: FastAPI, listening: socket.socket, *, ready: Callable[[], None]) 
 
 @contextmanager
 def workers(count: int, home: Path) -> Iterator[list["subprocess.Popen[bytes]"]]:
-    """Start workers, and end them with the block; they also end if this process is killed."""
+    """Start `count` workers, and end them with the block; they also end if this process is killed."""
     command = [sys.executable, "-m", "forge", "work", "--home", str(home), "--ends-with", str(os.getpid())]
     started: list[subprocess.Popen[bytes]] = []
     try:

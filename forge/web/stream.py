@@ -29,6 +29,7 @@ PAGE_EVENTS = 200
 """Number of events that are read at a time for a client that is far behind. Chosen; other clients wait while a page
 is read."""
 HEARTBEAT = b": heartbeat\n\n"
+"""Bytes that are sent when nothing happens, so that proxies keep the connection."""
 
 
 @dataclass

@@ -14,8 +14,11 @@ if TYPE_CHECKING:
     import torch
 
 ENDING = "RMSNorm"
+"""End of the class names of the layers that are replaced."""
 EPSILONS = ("variance_epsilon", "eps")
+"""Names under which the layers of transformers keep their epsilon."""
 OP = "rmsnorm"
+"""Operation that answers for the layers."""
 PROBE_ROWS = 4
 """Number of random rows on which a layer is compared with the operation, and the seed that draws them. Chosen; one
 row already shows another formula."""

@@ -30,6 +30,7 @@ CLAIMED = """
     SELECT {name} AS name, metric, claimed_to_measured AS ratio, verdict FROM claimed WHERE {condition}
     ORDER BY 1, 2, 3
 """
+"""Query for authors' claims, with the ratio of each to what was measured."""
 EXPERIMENTS = """
     SELECT closed_seq, run_id, op, gpu, dtype, language, author, layer, axis, ended, reason, against, speedup, low,
            high, hypothesis, candidate, simulated
@@ -53,6 +54,7 @@ EXPERIMENT_SHOWN = (
 )
 """Columns of the table for people."""
 ENDED = "SELECT ended, count(*) FROM experiments GROUP BY ended ORDER BY ended"
+"""Query for the number of experiments by their end."""
 EFFECT_NAMES: dict[EffectBy, tuple[str, str]] = {
     "author": ("coalesce(author, '(nothing taken in)')", ""),
     "template": (
@@ -170,7 +172,10 @@ def experiments(
     limit: int,
     wanted: dict[Filter, str | None] | None = None,
 ) -> Answer:
-    """Return what was tried and what it showed, failures included, newest first; `text` is searched in hypotheses."""
+    """Return what was tried and what it showed, failures included, newest first; `text` is searched in hypotheses.
+
+    `limit` is the largest number of experiments.
+    """
     if (ended, layer, axis) != (None, None, None):
         _require_known(ended=ended, layer=layer, axis=axis)
     with workspace.publication.tables() as connection:

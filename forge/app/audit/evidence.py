@@ -14,6 +14,7 @@ from forge.ledger.plain_rows import PlainEvent
 
 COLUMNS = ("kind", "name", "observed", "threshold", "verdict", "event", "sha256", "path")
 PLACES = "SELECT status, promoted_seq FROM kernels WHERE kernel_id = ?"
+"""Query for a kernel's status and the number of its promotion's event."""
 Row = tuple[Cell, ...]
 Document = Mapping[str, Any]  # Any: a JSON document, validated when it was recorded
 

@@ -29,9 +29,13 @@ MEASURED = f"""
     ORDER BY seq DESC, line DESC LIMIT :limit
 """  # noqa: S608 (names of our own columns)
 OF_KERNEL = "SELECT candidate FROM kernels WHERE kernel_id = :kernel"
+"""Query for the candidate of one kernel, whose measurements are the history."""
 SLOT_OF_KERNEL = "SELECT gpu, dtype FROM kernels WHERE kernel_id = ?"
+"""Query for the columns of a kernel's slot that a history needs."""
 OF_CANDIDATE = "SELECT :candidate"
+"""Query that gives the candidate that was asked for, in the place of the other two."""
 OF_SLOT = "SELECT DISTINCT candidate FROM candidates WHERE {condition}"
+"""Query for all candidates of an operation, a GPU and further conditions."""
 
 NOTES = (
     "withdrawn measurements are listed and say by which event; refused ones say why",

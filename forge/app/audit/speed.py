@@ -16,6 +16,7 @@ LEADERBOARD_COLUMNS = (
     *("best_high", "best_source", "best_candidate", "standing"),
 )
 BEST = ("speedup", "low", "high", "source")
+"""Columns of the fastest candidate of a slot that the leaderboard shows."""
 SLOT = ("op", "gpu", "dtype", "shape")
 """Names of the columns that identify a slot: kernels with equal values are alternatives for the same call."""
 MEASURED = """
@@ -38,6 +39,7 @@ STANDING = """
     ) GROUP BY 1, 2, 3, 4
 """
 CHANGED = "SELECT * FROM changes WHERE change = 'lower' OR :all ORDER BY later_speedup / earlier_speedup"
+"""Query for kernels whose speedup became lower, or for all changes; the largest loss first."""
 LATELY = """
     SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, slower FROM regressions
     WHERE slower > :slower ORDER BY slower DESC
@@ -69,6 +71,7 @@ TASK_SPEEDUPS = """
     GROUP BY latest.task_id, latest.candidate
 """
 BEATEN = "the baseline that had to be beaten"
+"""Words for the baseline if the user names none."""
 
 
 def leaderboard(

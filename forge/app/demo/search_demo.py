@@ -17,6 +17,7 @@ from forge.domain.session import SessionTerms
 from forge.pipeline.create import TaskRequest
 
 TEMPLATE = "templates/cpp_fused_add_rmsnorm"
+"""Folder of the template that the demo searches."""
 OPTIONS = {"batch": 4, "most_trials": 4, "finalists": 1}
 """Options of the search: one batch, whose processes are all alive at once, and one finalist. The budget is for one
 candidate: the finalist, or the template's own setting if none is faster."""

@@ -28,7 +28,7 @@ class LateDesk:
             self._opened()
 
     def desk(self) -> "Desk":
-        """Return the desk."""
+        """Return the desk, which is opened at the first call."""
         return self._opened()[0]
 
     def caller(self) -> "Caller":

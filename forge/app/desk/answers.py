@@ -40,10 +40,13 @@ COUNTS: dict[str, str] = {
 }
 """Name of a figure of the overview -> the query that counts it."""
 STATES = "SELECT state, count(*) AS runs FROM runs GROUP BY state ORDER BY runs DESC"
+"""Query for the number of runs by state."""
 MACHINES = (
     "SELECT env_sha256, perf_key, abi_key, gpu, gpu_arch, driver, torch, triton, seq FROM environments ORDER BY seq"
 )
+"""Query for every recorded environment, the oldest first."""
 IS_OPEN = "SELECT 1 FROM runs WHERE run_id = ? AND state IN ('candidate_ready', 'verified', 'benchmarked')"
+"""Query that finds a run if it has a candidate and hasn't ended."""
 SLOWER = 1.05
 """Ratio of two times above which a kernel counts as slower than before, as `forge audit regressions` has it."""
 
@@ -93,7 +96,10 @@ def recommendation(view: View, *, models: list[str], asked: Mapping[str, object]
 def experiments(
     view: View, *, op: str | None, gpu: str | None, ended: str | None, text: str | None, limit: int
 ) -> Data:
-    """Return what was tried and what it showed, the newest first."""
+    """Return what was tried and what it showed, the newest first.
+
+    `limit` is the largest number of experiments.
+    """
 
     def ask() -> Data:
         found = authors.experiments(

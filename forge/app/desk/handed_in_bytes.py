@@ -16,6 +16,7 @@ candidates of 10 KiB."""
 LARGEST_CANDIDATE = FILE_LIMIT_BYTES * len(REQUIRED_FILES)
 """Largest size of one candidate in bytes."""
 OWN = "SELECT count(*), min(seq) FROM candidates WHERE actor = ?"
+"""Query for the number of a caller's candidates and the first event of one."""
 
 
 def require_disk(workspace: Workspace, caller: Caller, files: Mapping[str, str]) -> None:

@@ -11,7 +11,10 @@ Data = dict[str, object]
 
 
 def events(view: View, caller: Caller, *, after: str | None, types: tuple[str, ...] | None, limit: int) -> Data:
-    """Return a page of events in order, the oldest first."""
+    """Return a page of events in order, the oldest first.
+
+    `limit` is the largest number of events.
+    """
     after_seq = parse_cursor(view, after) or 0
     found = events_after(view, caller, after_seq, types=types, limit=limit + 1)
     return page(found, limit=limit, view=view, seq_of=lambda one: int(str(one["seq"])))

@@ -33,7 +33,10 @@ def all_kernels(
     after: str | None = None,
     limit: int,
 ) -> Data:
-    """Return a page of kernels, the newest first."""
+    """Return a page of kernels, the newest first.
+
+    `limit` is the largest number of kernels.
+    """
     before = parse_cursor(view, after)
     asked = {"before": before, "op": op, "gpu": gpu, "dtype": dtype, "status": status, "limit": limit + 1}
     with view.workspace.publication.tables() as history:

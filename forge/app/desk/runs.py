@@ -40,6 +40,7 @@ CONDITIONS = {
 }
 """Filter -> its condition. Only those that are asked for are in the query, so that an index serves each of them."""
 RUNS_OF_CANDIDATE = "SELECT run_id FROM candidates WHERE candidate = ? ORDER BY seq DESC LIMIT 50"
+"""Query for the newest 50 runs of a candidate."""
 DIGEST = re.compile(r"[0-9a-f]{64}", re.ASCII)
 """Pattern of a whole digest."""
 
@@ -53,7 +54,10 @@ def all_runs(
     after: str | None = None,
     limit: int,
 ) -> Data:
-    """Return a page of runs, the newest first; what was found in them as far as the caller may look into each."""
+    """Return a page of runs, the newest first; what was found in them as far as the caller may look into each.
+
+    `limit` is the largest number of runs.
+    """
     before = parse_cursor(view, after)
     filters = {"before": before, "task": task, "state": state}
     asked = {name: value for name, value in filters.items() if value is not None}
@@ -95,7 +99,7 @@ def run_document(view: View, caller: Caller, name: str) -> Data:
 
 
 def plan_of(run: RunState) -> Data | None:
-    """Return the skills of a run, and why each was chosen."""
+    """Return the skills of a run, and why each was chosen; None before the phase plan."""
     return None if run.plan is None else run.plan.event.model_dump(mode="json")
 
 

@@ -12,6 +12,7 @@ Data = dict[str, object]
 HARNESS = "harness"
 """Name of the side that is a call's own path: it is no kernel, so it isn't shown."""
 NS_PER_US = 1000.0
+"""Number of nanoseconds in a microsecond."""
 
 
 def samples_us(view: View, kernel_id: str) -> dict[str, list[list[float]]]:

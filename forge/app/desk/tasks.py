@@ -35,7 +35,10 @@ def all_tasks(
     after: str | None = None,
     limit: int,
 ) -> Data:
-    """Return a page of tasks, the newest first."""
+    """Return a page of tasks, the newest first.
+
+    `limit` is the largest number of tasks.
+    """
     before = parse_cursor(view, after)
     asked = {"before": before, "op": op, "gpu": gpu, "language": language, "limit": limit + 1}
     with view.workspace.publication.tables() as history:

@@ -45,8 +45,11 @@ it."""
 KERNEL = """
     SELECT family, op, gpu, dtype, status, status_seq, superseded_by, revoked_seq FROM kernels WHERE kernel_id = ?
 """
+"""Query for the row of the kernel that is decided about."""
 STOOD_ON = "SELECT kernel_id, status FROM kernels WHERE benchmark_seq = ? ORDER BY kernel_id"
+"""Query for the kernels that rest on one benchmark."""
 WITHDRAWN = "SELECT seq, why FROM invalidations WHERE benchmark_seq = ?"
+"""Query for the event that withdrew a benchmark, and why."""
 
 
 def revoke(

@@ -11,7 +11,9 @@ Data = dict[str, object]
 STATUS = """
     SELECT status, status_reason, status_seq, superseded_by, candidate, task_id FROM kernels WHERE kernel_id = ?
 """
+"""Query for a kernel's status and what it was promoted from."""
 RUN_PLACES = "SELECT started_seq, plan_seq, prompt_seq, ended_seq FROM runs WHERE run_id = ?"
+"""Query for the numbers of the events of a run's phases."""
 TOLD = {
     "BenchmarkInvalidated": "benchmark {benchmark_seq}: {why}",
     "ClaimAssessed": "{verdict}",

@@ -10,6 +10,7 @@ from forge.ledger.plain_rows import PlainEvent
 
 COLUMNS = ("seq", "recorded_at", "kernel_id", "shape", "output", "excess", "reported_by")
 DOUBTED = "KernelDoubted"
+"""Type of the event that records a doubt."""
 ANSWERS = ("CandidateVerified", "HumanDecided", "KernelDeprecated", DOUBTED, "KernelPromoted", "KernelRevoked")
 """Types of the events that doubts are made of, and that answer them."""
 

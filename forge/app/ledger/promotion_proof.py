@@ -15,6 +15,7 @@ from forge.ledger.signatures.proofs import Signed, prove
 
 Data = dict[str, object]
 NEWEST_CHECKPOINT = "SELECT seq FROM event WHERE type = 'CheckpointPublished' ORDER BY seq DESC LIMIT 1"
+"""Query for the number of the newest checkpoint's event."""
 
 
 def promotion_of(home: HasTree, kernel_id: str) -> PlainEvent:

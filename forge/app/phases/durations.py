@@ -57,7 +57,7 @@ class Durations:
     step: str = ""
 
     def begin(self, step: str) -> None:
-        """Note that a step begins."""
+        """Note the second at which a step begins, once."""
         self.step = step
         self.began_s.setdefault(step, self.now_s())
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 Data = dict[str, object]
 NOTHING: Data = {"log": None, "mend": None, "report": None}
+"""Answer for a run without a log, a hint or a report."""
 KERNEL = "kernel.py"
+"""Name of the kernel's file, to whose lines a log refers."""
 OPEN_GATES = frozenset({"sources", "build", "load", "own_tests"})
 """Gates whose guests are never asked at held-out shapes. Reports before `log_withheld` go by these names."""
 

@@ -10,6 +10,7 @@ import socket
 import sys
 
 FILES = ("kernel.py", "reference.py", "test_correctness.py", "bench.py", "metadata.json")
+"""Names of the five files that an agent hands in."""
 MOST_BYTES = 512 * 1024
 """Largest file of a candidate, in bytes: `FILE_LIMIT_BYTES` of the domain, which this program can't import."""
 USAGE = "usage: forge submit [FOLDER] [--hypothesis TEXT] | forge wait"

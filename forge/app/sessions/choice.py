@@ -29,6 +29,7 @@ TAKES: dict[str, dict[str, bool | None]] = {
 MICRO = 1_000_000
 """Number of micro-dollars in a dollar."""
 _AMOUNT = r"[0-9]{1,6}(?:\.[0-9]{1,6})?"
+"""Pattern of an amount in dollars, with at most six decimals: whole micro-dollars."""
 _PRICE = re.compile(rf"(?P<model>[^=\s]{{1,100}})=(?P<prompt>{_AMOUNT}),(?P<answer>{_AMOUNT})", re.ASCII)
 
 

@@ -63,7 +63,7 @@ class LedgerGround:
         return self._state
 
     def content(self, digest: Digest) -> bytes:
-        """Return stored bytes."""
+        """Return a blob's bytes; raise BlobCorrupt if they are missing or changed."""
         return self.workspace.blobs.get(digest)
 
     def record(
@@ -148,7 +148,7 @@ class LedgerGround:
         return f"agent:{self.state.opened.event.author}"
 
     def screen(self, reserved: BudgetReserved, step: Screen) -> ScreenOutcome:
-        """Screen the step's drafts."""
+        """Screen the step's drafts; the outcome says so if the session has nothing to screen with."""
         if self.screener is None:
             reason = Reason(code="INFRASTRUCTURE", message="this session has nothing to screen drafts with")
             return ScreenOutcome(entry=Missed(step="screen", reason=reason), used=Amounts())

@@ -70,7 +70,7 @@ class OneSubmission:
     is_taken: bool = False
 
     def answer(self, step: Ask, *, request_id: str) -> ModelAnswer:
-        """Return the submission."""
+        """Return the text that the person submitted, without a cost. It is asked for once."""
         del step, request_id
         assert not self.is_taken, "the author waits before it asks a second time"
         self.is_taken = True

@@ -13,6 +13,7 @@ from forge.app.user.home import RUNS_FOLDER
 from forge.app.user.user_paths import read_regular
 
 POLICY_FILE = "policy.toml"
+"""Name of the file with a workspace's policy."""
 POLICY_LIMIT_BYTES = 1 << 20
 """Largest policy file that is read, in bytes. Chosen; the limit keeps a wrong file out of memory."""
 STAMP_FILE = "policy.read"

@@ -47,7 +47,7 @@ class Publication:
 
     @property
     def seq(self) -> int:
-        """Return the event up to which the registry is published; 0 if none can be read."""
+        """Return the number of the event up to which the registry is published; 0 if none can be read."""
         shown = read_pointer(self.root)
         return shown.position.seq if shown and shown.position.ledger_id == self.ledger.ledger_id else 0
 

@@ -10,7 +10,7 @@ class Tables(Protocol):
     """The tables at the ledger's head, for reading."""
 
     def tables(self) -> AbstractContextManager[sqlite3.Connection]:
-        """Open the tables."""
+        """Open the tables of the projections for reading, until the block ends."""
         ...
 
     def tables_file(self) -> AbstractContextManager[Path]:

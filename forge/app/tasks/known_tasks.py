@@ -41,7 +41,7 @@ def _unknown(workspace: Workspace, name: str, fitting: list[str]) -> UsageError:
 
 
 def all_tasks(workspace: Workspace) -> list[dict[str, object]]:
-    """Return every task, oldest first."""
+    """Return every task of the ledger as a document, oldest first."""
     created = (recorded for recorded in workspace.ledger.read(types=("TaskCreated",)))
     return [
         {"task_id": one.event.task_id, "created_at": one.recorded_at, **one.event.task.model_dump(mode="json")}

@@ -11,6 +11,7 @@ from forge.operations import find_operation
 from forge.operations.description import description, reference_bytes
 
 PROMOTED = "SELECT DISTINCT op FROM kernels ORDER BY op"
+"""Query for the operations that have a kernel."""
 
 
 def describe(workspace: Workspace, op: str, *, actor: str | None = None) -> int | None:

@@ -16,6 +16,7 @@ from forge.errors import UsageError
 LONGEST = 300
 """Number of characters of a constraint, at most. With values up to 2^53 it also bounds the numbers in between."""
 FORM = "comparisons of parameters and numbers with + - * // %, joined by and, or"
+"""Words for what a constraint may be, for messages."""
 _ARITHMETIC: Mapping[type[ast.operator], Callable[[int | float, int | float], int | float]] = {
     ast.Add: operator.add,
     ast.Sub: operator.sub,

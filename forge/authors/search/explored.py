@@ -57,7 +57,10 @@ class Explored:
 
 
 def explored(log: Sequence[LogEntry], patience: int) -> Explored:
-    """Fold a log."""
+    """Return what a search has tried, from its log.
+
+    `patience` is the number of batches without progress before a new climb.
+    """
     state = Explored()
     for entry in log:
         if isinstance(entry, Missed):

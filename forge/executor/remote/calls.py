@@ -171,7 +171,7 @@ def _form(call: str) -> TypeAdapter[Any]:
 
 
 def packed_answer(call: str, answer: object) -> bytes:
-    """Return an answer as JSON."""
+    """Return the answer to a call as JSON, in the form that `parsed_answer` reads."""
     return _form(call).dump_json((_sendable(answer),))
 
 

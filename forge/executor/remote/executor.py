@@ -104,7 +104,7 @@ class RemoteExecutor:
         return self._ask(AskCalibrate())
 
     def examine(self, job: Job, *, progress: Progress) -> Examination:
-        """Judge a candidate there."""
+        """Have the other machine judge a candidate; raise RemoteFailed if its answer lacks a part."""
         examined: Examination = self._ask(AskJob(call="examine", job=sent(job)), progress)
         if isinstance(examined.verdict, Accepted):
             _require_whole(examined, job, self._connection.name)
@@ -143,11 +143,11 @@ class RemoteExecutor:
         return self._ask(AskBuilt(call="artifact_at", job=sent(job), artifact=artifact), progress)
 
     def screen(self, job: Job, *, progress: Progress) -> ContenderScreening:
-        """Screen the job's contenders there."""
+        """Have the other machine screen the job's contenders."""
         return self._ask(AskJob(call="screen", job=sent(job)), progress)
 
     def screen_drafts(self, job: Job, step: Screen, *, rng: random.Random, progress: Progress) -> DraftScreening:  # noqa: ARG002
-        """Screen an author's drafts there."""
+        """Have the other machine screen an author's drafts."""
         return self._ask(AskDrafts(job=sent(job), step=step), progress)
 
     def floor_ns(self, job: Job, *, ceilings: Ceilings | None, resident: bool = False) -> float:
@@ -177,7 +177,7 @@ class RemoteExecutor:
         return self._ask(AskJob(call="profiler", job=sent(job)))
 
     def tool_version(self, tool: ProfilerTool) -> str:
-        """Return a profiler's version there."""
+        """Return the version of a profiler on the other machine."""
         return self._ask(AskTool(tool=tool))
 
     def _ask(self, call: Call, progress: Progress = _quiet) -> Any:

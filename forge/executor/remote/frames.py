@@ -86,6 +86,6 @@ def last_frame(read_next: Callable[[], Frame], name: str, progress: Callable[[st
 
 
 def write_frame(stream: BinaryIO, frame: Frame) -> None:
-    """Send a message."""
+    """Write a message to a stream at once."""
     stream.write(packed(frame))
     stream.flush()

@@ -23,11 +23,11 @@ class Answered:
         self._answers: deque[tuple[torch.Tensor, ...]] = deque(maxlen=MOST_ANSWERS)
 
     def holds(self, outputs: tuple[torch.Tensor, ...]) -> bool:
-        """Return whether the outputs equal an earlier answer bit for bit."""
+        """Return whether the outputs, in the order of the operation, equal an earlier answer bit for bit."""
         return any(equal_tensors(outputs, earlier) for earlier in self._answers)
 
     def keep(self, outputs: tuple[torch.Tensor, ...]) -> None:
-        """Remember the outputs, and forget the oldest answers if all together take too much memory."""
+        """Remember the outputs, and forget the oldest answers if all together take more than MOST_BYTES."""
         self._answers.append(outputs)
         kept_bytes = sum(tensor.nbytes for answer in self._answers for tensor in answer)
         while len(self._answers) > FEWEST_ANSWERS and kept_bytes > MOST_BYTES:

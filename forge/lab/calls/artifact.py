@@ -19,10 +19,12 @@ TEXT_SHARE = 0.2
 """Share of the policy's `build_limit_s` for text that is compiled alone: 48 of 240 processor seconds. The longest
 measured build of text took 11 (cub and thrust, by nvcc); a kernel.py that builds with torch's headers took 126."""
 THRESHOLD = "at least one shared object"
+"""Words for what a build must give."""
 _NOTHING_BUILT = (
     "the build made no shared object: importing kernel.py is all that a build does, "
     "so call load_inline at module level, not on first use"
 )
+"""Reason for a build without a shared object, with what to change."""
 
 
 def build_artifact(

@@ -28,7 +28,10 @@ def judged_outputs(
     dtype: DType,
     policy: Policy,
 ) -> list[JudgedOutput]:
-    """Return how each output is judged. Wider rules are asked for only if an output breaks the oracle's."""
+    """Return how each output is judged; `baselines` has a tensor of the same sizes for each.
+
+    Wider rules are asked for only if an output breaks the oracle's.
+    """
 
     def by(rules: Rules) -> list[JudgedOutput]:
         given = zip(operation.outputs, observed.outputs, rules, baselines, strict=True)

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 THRESHOLD = "1 x the bound, every element"
 """Words in which a finding says what was allowed of an answer."""
 _FAULT_SIGNALS = (signal.SIGSEGV, signal.SIGBUS)
+"""Signals of the system for an access outside the process's memory."""
 _REFUSAL_BY_PAGES: dict[Pages, tuple[ReasonCode, str]] = {
     "closed_after": ("OUT_OF_BOUNDS", "an access past an input's end: each ended where an unreachable page begins"),
     "closed_before": (

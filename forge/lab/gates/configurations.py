@@ -23,6 +23,7 @@ COMBINATIONS = 8
 """Number of questions in which several kernels get configurations at random. Two kernels with two configurations each
 get equal numbers in all eight with a chance of 1 in 256. Later gates draw more."""
 THRESHOLD = "right with each of them, and in the call that tunes"
+"""Words for what the gate allows."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

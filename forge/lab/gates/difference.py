@@ -46,7 +46,10 @@ def equal(one: Observed, other: Observed) -> bool:
 
 
 def as_words(rows: torch.Tensor) -> torch.Tensor:
-    """Return each row's bytes as the widest integers that divide them: eight bytes are compared as fast as one."""
+    """Return the bytes of each row as the widest integers that divide them, [rows, words of a row].
+
+    Eight bytes are compared as fast as one.
+    """
     import torch
 
     content = rows.contiguous().view(torch.uint8).reshape(len(rows), -1)

@@ -37,6 +37,7 @@ Chosen; each costs one row of one call."""
 LARGEST_BELOW_ONE = 1 - 2.0**-24
 """Largest fp32 number below one."""
 THRESHOLD = f"counts no further from the distribution than chance brings them in all but one of {1 / FALSE_ALARM:.0e}"
+"""Words for what the gate allows."""
 
 
 def is_drawn(kernel: LoadedKernel) -> bool:

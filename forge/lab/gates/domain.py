@@ -41,6 +41,7 @@ LAYOUTS: tuple[ClaimableLayout, ...] = ("strided_rows", "transposed")
 KEPT: frozenset[ReasonCode] = frozenset({"TAMPERING", "SANDBOX_VIOLATION", "RESOURCE_ABUSE", "TIMEOUT"})
 """Reasons that say more than that an answer was wrong."""
 THRESHOLD = "outside its domain a right answer or an exception"
+"""Words for what the gate allows."""
 Question = tuple[str, Mapping[str, int], Placement]
 """Condition that is broken, the shape of the call, and where its operands lie."""
 

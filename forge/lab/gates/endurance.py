@@ -66,6 +66,7 @@ REPEATABLE = 4
 ROWS, WIDTHS = 2, (8, 24)
 """Number of rows of the operands, and the range from which their width is drawn."""
 THRESHOLD = "1 x the bound, every answer of the row"
+"""Words for what the gate allows."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

@@ -24,7 +24,9 @@ Unit = Literal["bytes", "elements"]
 BOUNDARY = 2**31
 """Offset at which a signed 32-bit offset overflows, in bytes or in elements."""
 BYTES: Unit = "bytes"
+"""Unit of offsets that count bytes."""
 ELEMENTS: Unit = "elements"
+"""Unit of offsets that count elements."""
 ROWS_DRAWN = (1021, 127, 13)
 """Numbers of rows that may be drawn; the first one that is drawn quickly is used. They are prime, so that the
 distance between a row and its copy isn't a multiple of a power of two."""

@@ -33,6 +33,7 @@ since a slow candidate makes few of them."""
 LEAST_GROWN_BYTES = 2**16
 """Growth in bytes of a series below which nothing is said, however few its calls: 16 pages."""
 THRESHOLD = f"less than {GROWN_BYTES_A_CALL} bytes more a call in {WINDOWS} batches of calls"
+"""Words for what the gate allows."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import torch
 
 THRESHOLD = "related answers apart by no more than rounding explains"
+"""Words for what the gate allows."""
 Tensors = tuple["torch.Tensor", ...]
 
 

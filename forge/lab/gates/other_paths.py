@@ -78,7 +78,7 @@ def _large(kernel: LoadedKernel, thin: Mapping[str, int]) -> list[Mapping[str, i
 
 
 def quick_shape(kernel: LoadedKernel, rows: int, width: int) -> Mapping[str, int]:
-    """Return a shape that can be asked many times: this width, or less if its operands would be too large."""
+    """Return a shape that can be asked many times: rows of `width` elements, or less if they would be too large."""
     operation = kernel.operation
     wanted = {**_with_short_axes(kernel), operation.row_axis: rows, operation.reduced_axis: width}
     (shape,) = kernel.shapes(_shortened(kernel, wanted, operation.reduced_axis))

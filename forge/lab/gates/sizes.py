@@ -35,6 +35,7 @@ INTERPRETED_HELD_OUT = 12
 """Number of held-out shapes that an interpreter is asked, drawn at random if there are more. It takes long, and a
 reference file's task may hold out 40."""
 THRESHOLD = "1 x the bound at every shape"
+"""Words for what the gate allows."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

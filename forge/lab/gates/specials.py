@@ -26,6 +26,7 @@ FEW_ROWS_DRAWS = 16
 """Number of draws of special rows where most patterns have no row. Chosen: NaN is in a quarter of the patterns, so
 that 16 draws miss it with a chance of 1 %."""
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
+"""Words for what the gate allows."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

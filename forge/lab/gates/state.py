@@ -31,6 +31,7 @@ OTHER_TYPE: DType = "bf16"
 ODD_WIDTHS = (65, 257)
 """Range from which odd widths are drawn at random, beyond a usual block."""
 THRESHOLD = "the same answer before and after, within what rounding explains"
+"""Words for what the gate allows."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:

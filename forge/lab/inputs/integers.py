@@ -24,7 +24,10 @@ def draw_numbers(
     *,
     usual: bool,
 ) -> torch.Tensor:
-    """Draw one operand; `earlier_operands` are those drawn before it. If it isn't `usual`, the pattern is random."""
+    """Draw one operand, with the sizes of `spec` at `shape`; `earlier_operands` are those drawn before it.
+
+    If it isn't `usual`, the pattern is random.
+    """
     import torch
 
     sizes = spec.sizes(shape)

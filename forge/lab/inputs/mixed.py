@@ -130,14 +130,17 @@ class Mixture:
 
 
 def nearest_powers(values: torch.Tensor) -> torch.Tensor:
-    """Return each value as the power of two below it or equal to it, with its sign; zeros stay zeros."""
+    """Return each value as the power of two below it or equal to it, with its sign; sizes and zeros stay."""
     import torch
 
     return torch.where(values == 0, values, torch.ldexp(values.sign(), values.frexp().exponent - 1))
 
 
 def with_equal_rows(values: torch.Tensor, row_axis: int, seed: int) -> torch.Tensor:
-    """Return values in which random rows take the places of others; the same rows for each operand with the seed."""
+    """Return values, with the same sizes, in which random rows along `row_axis` take the places of others.
+
+    One seed chooses the same rows for each operand.
+    """
     import torch
 
     rows = values.shape[row_axis]

@@ -25,7 +25,7 @@ class Seeded(random.Random):
         self._counter = 0
 
     def getrandbits(self, k: int) -> int:
-        """Return `k` random bits."""
+        """Return a number of `k` random bits, from 0 to 2**k - 1."""
         digests = -(-k // _DIGEST_BITS)
         number = int.from_bytes(b"".join(self._digest() for _ in range(digests)), "big")
         return number >> (digests * _DIGEST_BITS - k)

@@ -38,7 +38,7 @@ class NormalWeights(NamedTuple):
 
 
 def weights_of_kind(kind: InputKind, normal: NormalWeights) -> torch.Tensor:
-    """Return the weights for a kind; the values may be changed in place."""
+    """Return the weights for a kind, with the sizes of `normal`'s values, which may be changed in place."""
     change = _KINDS.get(kind)
     return normal.values if change is None else change(normal)
 

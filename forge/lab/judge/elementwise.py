@@ -53,6 +53,7 @@ class JudgedOutput:
 
 
 NOTHING_TO_JUDGE = JudgedOutput(True, True, 0.0, 0.0, (), 0.0, 0.0, 0.0)
+"""Verdict on an output without elements: it is right."""
 
 
 def judge_floats(
@@ -69,6 +70,8 @@ def judge_floats(
 
     `patterned` inputs repeat one value, so that rounding errors add up instead of cancelling: the worst-case growth n
     replaces sqrt(n) + 8 there. `integers` are inputs whose sums are exact in any order.
+
+    The tensors are [..., width], with the sizes of the output; rows are slices along the last axis.
     """
     import torch
 
@@ -115,6 +118,8 @@ def within_in_some(
 
     False means that `judge_floats` would refuse the output too; this costs a small share of its time. True says
     nothing of the other rows.
+
+    The tensors are [..., width], with the sizes of the output.
     """
     blocks = row_blocks(got)
     if len(blocks) <= SOME_BLOCKS:
@@ -153,7 +158,10 @@ def _overflown(got: torch.Tensor, value: torch.Tensor, bound: torch.Tensor) -> t
 def judged(
     got: torch.Tensor, expectation: Expectation, error: torch.Tensor, bound: torch.Tensor, used: torch.Tensor
 ) -> JudgedOutput:
-    """Return the verdict on one output, from each element's error and its used share of the bound."""
+    """Return the verdict on one output, from each element's error and its used share of the bound.
+
+    The tensors have the sizes of the output.
+    """
     worst = _index_of_largest(used)
     most_used, got_there = float(used[worst]), float(got[worst])
     within = most_used <= 1  # False for a NaN, which counts as the largest
@@ -195,6 +203,8 @@ def plainly_within(got: torch.Tensor, expectation: Expectation, *, dtype: DType,
     """Return whether every element is within what a good kernel reaches, without the baseline's errors.
 
     The full bound is at least this one, so True here means True there, at a third of the cost.
+
+    `got` is [..., width], as the expectation's value.
     """
 
     def plain(got: torch.Tensor, expectation: Expectation, _: torch.Tensor) -> bool:
@@ -212,6 +222,8 @@ def spread(
 
     Each answer may be rounded to another neighbour of a value, which is one rounding more than in the bound of one
     answer.
+
+    Both answers are [..., width], as the expectation's value. The result is a ratio: 1 is all that rounding explains.
     """
     import torch
 
@@ -248,7 +260,7 @@ def _reachable(expectation: Expectation, growth: float, *, dtype: DType, policy:
 def allowed(
     expectation: Expectation, baseline: torch.Tensor, growth: float | None = None, *, dtype: DType, policy: Policy
 ) -> torch.Tensor:
-    """Return the bound of each element."""
+    """Return the bound of each element, in the units of its value and with the sizes of the output."""
     import torch
 
     value = expectation.value

@@ -12,7 +12,10 @@ SIGNIFICANDS: dict[DType, int] = {"fp32": 11, "fp16": 8, "bf16": 4}
 
 
 def coarse(tensor: "torch.Tensor", dtype: DType) -> "torch.Tensor":
-    """Return floats rounded to the next smaller format's significand; whole numbers and fp8 as they are."""
+    """Return floats rounded to the next smaller format's significand, with the same sizes.
+
+    Whole numbers and fp8 stay as they are.
+    """
     import torch
 
     if not tensor.is_floating_point() or tensor.dtype.itemsize == 1:

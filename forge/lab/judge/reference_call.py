@@ -13,7 +13,10 @@ if TYPE_CHECKING:
 def outputs_of(
     operation: Operation, function: Function, inputs: tuple[torch.Tensor, ...], scalars: tuple[float, ...]
 ) -> tuple[torch.Tensor, ...]:
-    """Return every output in the operation's order; updated inputs are copied first, and stay unchanged."""
+    """Return every output in the operation's order, with the sizes of its signature.
+
+    Updated inputs are copied first, and stay unchanged.
+    """
     if not operation.updates:
         returned = function(*inputs, *scalars)
         assert returned is not None, "only a function that updates an input returns nothing"

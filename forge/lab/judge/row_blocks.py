@@ -20,7 +20,10 @@ BLOCK_ELEMENTS = 2**15
 
 
 def row_blocks(got: torch.Tensor) -> list[slice]:
-    """Return the blocks of an output's rows; one block if the output is small, has one row, or lies on a device."""
+    """Return the blocks of rows of an output [..., width], over its leading axes flattened.
+
+    It is one block if the output is small, has one row, or lies on a device.
+    """
     if got.dim() < 2 or got.numel() <= BLOCK_ELEMENTS or got.device.type != "cpu":
         return [slice(None)]
     width = got.shape[-1]
@@ -35,7 +38,10 @@ def for_each_block(
     expectation: Expectation,
     baseline: torch.Tensor,
 ) -> list[Result]:
-    """Return what `work` says of each block of rows; its tensors have two axes if there are several blocks."""
+    """Return what `work` says of each block of rows.
+
+    Its tensors are [rows of the block, width] if there are several blocks, else [..., width] as they are.
+    """
     if len(blocks) == 1:
         return [work(got, expectation, baseline)]
 

@@ -65,7 +65,10 @@ def judge_kind(
     dtype: DType,
     policy: Policy,
 ) -> JudgedOutput:
-    """Judge one output by the rule for inputs of this kind."""
+    """Judge one output by the rule for inputs of this kind.
+
+    The tensors have the sizes of the output.
+    """
     if kind in SPECIAL_KINDS and isinstance(expected, Expectation):
         # a NaN among the weights affects only its column
         spreads = specials == "nan_may_spread" and kind == "special_rows"
@@ -86,7 +89,7 @@ def judge(
     patterned: bool = False,
     integers: bool = False,
 ) -> JudgedOutput:
-    """Judge one output by the rule for its expectation; the arguments are those of `judge_floats`."""
+    """Judge one output by the rule for its expectation; arguments and sizes are those of `judge_floats`."""
     if got.numel() == 0:
         return NOTHING_TO_JUDGE
     match expected:

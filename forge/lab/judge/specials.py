@@ -30,6 +30,8 @@ def judge_specials(
     """Judge one output: each element must be of the right kind (NaN, infinity, finite), finite ones within the bound.
 
     If NaN may spread, a summed element may be NaN where it is infinite, or where its row has a NaN.
+
+    The tensors are [..., width], with the sizes of the output.
     """
     import torch
 

@@ -40,7 +40,10 @@ the largest roundings.
 def judged_together(
     judged: JudgedOutput, got: torch.Tensor, expectation: Expectation, baseline: torch.Tensor, policy: Policy
 ) -> JudgedOutput:
-    """Return the verdict on elements that are within their bounds, by all of them together."""
+    """Return the verdict on elements that are within their bounds, by all of them together.
+
+    The tensors have the sizes of the output.
+    """
     value, alone = expectation.value, _plain(expectation)
     seen, own = _errors_of(got, value), _errors_of(baseline, value)
     multiple = policy.tolerance_baseline_multiple
@@ -79,7 +82,10 @@ def _beyond(seen: _Errors, most: _Errors, value: torch.Tensor) -> tuple[str, tor
 
 
 def plainly_together(got: torch.Tensor, expectation: Expectation) -> bool:
-    """Return whether all elements together are right, without what the reference's own errors allow."""
+    """Return whether all elements together are right, without what the reference's own errors allow.
+
+    `got` has the sizes of the expectation's value.
+    """
     return expectation.together is None or _errors_of(got, expectation.value).within(_plain(expectation))
 
 

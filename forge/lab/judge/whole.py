@@ -27,6 +27,8 @@ def judge_exact(got: torch.Tensor, expected: Exact) -> JudgedOutput:
 
     Floats are compared bit by bit. At most a share of them may have one of the other values. In a small tensor two
     may, since a tie swaps two indices. Indices of equal numbers may be any that differ along their axis.
+
+    `got` has the sizes of the expected value.
     """
     import torch
 
@@ -70,6 +72,8 @@ def judge_quantised(got: torch.Tensor, expected: Quantised) -> JudgedOutput:
     """Judge each number: it is the oracle's, or its neighbour if a rounding boundary is within the uncertainty.
 
     At most one element in a hundred may differ, without ties; a tensor too small for a hundredth may have one.
+
+    `got` has the sizes of the expected value.
     """
     import torch
 
@@ -88,7 +92,10 @@ def judge_quantised(got: torch.Tensor, expected: Quantised) -> JudgedOutput:
 
 
 def verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> JudgedOutput:
-    """Return the verdict on an output whose elements are each right (0) or wrong (infinite)."""
+    """Return the verdict on an output whose elements are each right (0) or wrong (infinite).
+
+    The tensors have the sizes of the output.
+    """
     import torch
 
     if used.numel() == 0:

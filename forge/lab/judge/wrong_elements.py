@@ -41,7 +41,7 @@ class _Along:
 
 
 def wrong_elements(wrong: torch.Tensor, axes: Sequence[str]) -> WrongElements:
-    """Return where a mask is true; `axes` are the names of its axes. Some element must be wrong."""
+    """Return where a mask is true; it has one axis for each name in `axes`. Some element must be wrong."""
     count, total = int(wrong.sum()), wrong.numel()
     if count == total:
         return WrongElements("every element is wrong" if total > 1 else "it is the only element")

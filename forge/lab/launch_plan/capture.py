@@ -13,6 +13,7 @@ from forge.sandbox.plans import Bounds, Captured, PlanError, parse_plan
 from forge.sandbox.reply import Refused
 
 THRESHOLD = "one call, listed as launches on its own tensors"
+"""Words for what the capture of a launch plan allows."""
 
 
 def capture(job: Job, kernel: LoadedKernel) -> Captured | NoPlan | Failed:

@@ -32,6 +32,7 @@ calls stays hidden in three equal ones with a chance of 0.25."""
 WITH_INPUTS = Placement(return_inputs=True)
 """Placement that returns the inputs for a comparison, since launches may write where no call did."""
 THRESHOLD = "right without the candidate's host code, and the same as its calls"
+"""Words for what the question `plan` allows."""
 
 
 def examine_plan(job: Job, files: dict[str, bytes]) -> tuple[Finding, tuple[ArtifactFile, ...]]:

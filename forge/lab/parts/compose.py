@@ -17,8 +17,11 @@ from forge.lab.parts.program import body_of, steps_of
 SOURCE = "CPP_SOURCE"
 """Name of the constant that holds the C++ text of all kernels."""
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include\b.*$", re.MULTILINE)
+"""Pattern of an include in C++ text, which stands before all kernels."""
 _FUTURE = "from __future__ "
+"""Beginning of an import that must stand first in a Python file."""
 _EXPORTED = re.compile(r'extern\s++"C"\s++[\w\s*&:<>]*?\b(\w+)\s*\(')
+"""Pattern of the name of a function that C++ text exports."""
 
 _WORD = re.compile(r"\w+")
 

@@ -29,13 +29,19 @@ def body_of(part: Part) -> str:
 
 
 def signature_of(part: Part, tensors: dict[str, tuple[Tensor, ...]]) -> Digest:
-    """Return a digest that equal work shares: operators, constants, and the types and sizes of all inputs."""
+    """Return a digest that equal work shares: operators, constants, and the types and sizes of all inputs.
+
+    `tensors` has the outputs of each node by its name.
+    """
     given = [[one.model_dump(mode="json") for one in tensors[name]] for name in part.inputs]
     return digest_of({"body": body_of(part), "inputs": given})
 
 
 def reference_of(part: Part, tensors: dict[str, tuple[Tensor, ...]]) -> str:
-    """Return a reference file for one part, in the form that `forge task create --reference` takes."""
+    """Return a reference file for one part, in the form that `forge task create --reference` takes.
+
+    `tensors` has the outputs of each node by its name.
+    """
     parameters = ", ".join(f"in_{place}" for place in range(len(part.inputs)))
     body = body_of(part)
     if len(part.outputs) == 1:

@@ -15,6 +15,7 @@ SHORT_NS = 5_000.0
 """Duration in nanoseconds below which launching a kernel takes as long as its work. Chosen; a launch takes some
 microseconds."""
 SYNC_STALLS = frozenset({"barrier", "membar", "sleeping"})
+"""Reasons for stalled warps that mean waiting for other threads."""
 
 
 def diagnose(profile: KernelProfile) -> Diagnosis:

@@ -16,11 +16,17 @@ from forge.errors import EnvironmentUnfit
 from forge.lab.device.toolkit import PROGRAMS
 
 _RESOURCES = re.compile(r"^ Function (\S+):\n\s+REG:(\d+) STACK:(\d+) SHARED:(\d+) LOCAL:(\d+)", re.MULTILINE)
+"""Pattern of cuobjdump's line on a function's registers and memory."""
 _FUNCTION = re.compile(r"^[ \t]++Function : (\S+)$", re.MULTILINE)
+"""Pattern of the line that begins a function's instructions."""
 _INSTRUCTION = re.compile(r"^[ \t]++/\*[0-9a-f]{4,}\*/[ \t]+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", re.MULTILINE)
+"""Pattern of an instruction's line, with its name as the group."""
 _MATRIX = frozenset({"HMMA", "IMMA", "DMMA", "QMMA", "OMMA", "BMMA"})
+"""Names of instructions for tensor cores, of one warp."""
 _WARPGROUP = frozenset({"HGMMA", "IGMMA", "QGMMA", "BGMMA"})
+"""Names of instructions for tensor cores, of four warps."""
 _BULK_LOADS = frozenset({"UBLKCP", "UTMALDG"})
+"""Names of instructions that copy whole tiles asynchronously."""
 _DEFAULT_BITS = 32
 """Number of bits of an operand whose instruction names no width."""
 _LIMIT_S = 60.0

@@ -42,6 +42,7 @@ SUMS = {
     "local_bytes": ("l1tex__t_bytes_pipe_lsu_mem_local_op_ld.sum", "l1tex__t_bytes_pipe_lsu_mem_local_op_st.sum"),
 }
 WHOLE = ("registers_per_thread", "static_shared_bytes", "dynamic_shared_bytes", "dram_bytes", "local_bytes")
+"""Fields of a profile that are whole numbers."""
 METRICS = (
     *NAMES.values(),
     *(name for pair in SUMS.values() for name in pair),
@@ -53,10 +54,13 @@ SCALES |= {"Kbyte": 1e3, "Mbyte": 1e6, "Gbyte": 1e9, "Kbyte/block": 1e3}
 LAUNCHES = 64
 """Number of launches that are profiled, at most. Chosen; the profiler replays each launch many times."""
 _HOMES = ("/opt/nvidia/nsight-compute",)
+"""Folders in which NVIDIA's packages install the profiler."""
 _FALLBACK = (
     "forge profile RUN --tool torch gives the time by kernel, --tool cuobjdump the machine code, without counters"
 )
+"""Next step where counters can't be read."""
 _NO_NUMBER = frozenset({"", "n/a", "no data", "nan", "inf", "-nan"})
+"""Texts of the profiler for a counter without a value."""
 
 
 @cache

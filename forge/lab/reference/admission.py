@@ -100,7 +100,10 @@ def _right(
 def right_answer(
     got: torch.Tensor, expected: Expected, reference: torch.Tensor, spec: TensorSpec, dtype: DType, policy: Policy
 ) -> bool:
-    """Return whether one output would be accepted; quick looks decide most large ones."""
+    """Return whether one output would be accepted; quick looks decide most large ones.
+
+    `got` and `reference` have the sizes of `spec`.
+    """
     rounded = spec.rounded_to(dtype)
     if isinstance(expected, Expectation) and got.numel():
         if not within_in_some(got, expected, reference, dtype=rounded, policy=policy):
@@ -122,7 +125,10 @@ def _honest(questions: tuple[AdmissionDraw, ...]) -> Iterator[tuple[str, list[Te
 
 
 def equal_answers(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Return whether two answers differ at most in values so small for the type that they may be zero."""
+    """Return whether two answers differ at most in values so small for the type that they may be zero.
+
+    Both have the same sizes.
+    """
 
     def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
         return bool(((one == other) | ~_above_smallest(one.double() - other.double(), other.dtype)).all())

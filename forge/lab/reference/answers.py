@@ -274,15 +274,16 @@ def _ran_out(found: Tensors | Refused) -> bool:
 
 
 def rms(tensor: torch.Tensor) -> float:
-    """Return the root mean square of a tensor's finite values."""
+    """Return the root mean square of a tensor's finite values, in their units; 0 if it has none."""
     finite = tensor.double()[tensor.isfinite()]
     return math.sqrt(float(finite.square().mean())) if finite.numel() else 0.0
 
 
 def relative_error(got: torch.Tensor, exact: torch.Tensor, *, dtype: DType) -> float:
-    """Return the largest difference of floats, over the root mean square of the exact ones.
+    """Return the largest difference of floats, as a ratio to the root mean square of the exact ones.
 
     Below fp32 the result's own rounding doesn't count: it hides all others, and the bound allows for it separately.
+    Both tensors have the same sizes.
     """
     if not got.is_floating_point() or not got.numel():
         return 0.0
@@ -294,12 +295,15 @@ def relative_error(got: torch.Tensor, exact: torch.Tensor, *, dtype: DType) -> f
 
 
 def equal(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Return whether two answers have the same values, with NaN in the same places."""
+    """Return whether two answers of equal sizes have the same values, with NaN in the same places."""
     return bool(((one == other) | (one.isnan() & other.isnan())).all())
 
 
 def same(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Return whether two answers are equal, or differ at most as another order of summation makes them."""
+    """Return whether two answers are equal, or differ at most as another order of summation makes them.
+
+    Both have the same sizes.
+    """
     if equal(one, other):
         return True
     return one.is_floating_point() and bool((one.double() - other.double()).abs().max() <= SAME_ANSWER * rms(one))

@@ -88,7 +88,10 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
 
 
 def expectation(contract: Contract, result: Result, value: torch.Tensor, policy: Policy) -> Expected:
-    """Return the rule by which one output is judged; integers and truth values must be equal."""
+    """Return the rule by which one output, with the sizes of `value`, is judged.
+
+    Integers and truth values must be equal.
+    """
     if not value.is_floating_point():
         return Exact(value)
     import torch
@@ -123,7 +126,10 @@ def _together(contract: Contract, result: Result, exact: torch.Tensor) -> float 
 def errs_within(
     contract: Contract, result: Result, got: torch.Tensor, exact: torch.Tensor, *, times: float = 1.0
 ) -> bool:
-    """Return whether the reference's float result errs at most `times` as much as was measured at its own values."""
+    """Return whether the reference's float result errs at most `times` as much as was measured at its own values.
+
+    `got` and `exact` have the sizes of the result; `times` is a ratio.
+    """
     if not relative_error(got, exact, dtype=contract.dtype) <= times * result.error:
         return False
     if result.local is None:
@@ -150,5 +156,5 @@ def or_unfit(answer: Tensors | Refused) -> Tensors:
 
 
 def rounded_up(error: float) -> float:
-    """Round an error up to a power of two, so that small differences between machines vanish; 0 stays 0."""
+    """Round a relative error up to a power of two, so that small differences between machines vanish; 0 stays 0."""
     return 2.0 ** math.ceil(math.log2(error)) if error > 0 else 0.0

@@ -56,7 +56,10 @@ def with_cancelled(
 
 
 def cancels_too_much(exacts: Sequence[torch.Tensor], answers: Answers, inputs: Tensors) -> bool:
-    """Return whether so little of a result is left that no kernel can be held to it: half precision would do."""
+    """Return whether so little of a result is left that no kernel can be held to it: half precision would do.
+
+    `exacts` are the results in fp64, in the order of the reference.
+    """
     errors = _errors_where_cancelled(exacts, answers, inputs)
     return any(LEAST_SHARE * error > _most(exact) for exact, error in zip(exacts, errors, strict=True))
 

@@ -36,7 +36,10 @@ class Drawing:
         return (*self.operands(shape, kind, seed), *self.weights(seed))
 
     def operands(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
-        """Draw the arguments' tensors."""
+        """Draw the tensors of the reference's arguments at a shape, in order.
+
+        One seed gives the same values again.
+        """
         import torch
 
         contract = self._answers.contract

@@ -48,7 +48,7 @@ fp32."""
 def draw_family(
     family: Uniform | Normal | Among | Integers, sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator
 ) -> torch.Tensor:
-    """Draw fresh values of a family, in fp32 or int64, in the pattern of a kind of values.
+    """Draw fresh values of a family [*sizes], in fp32 or int64, in the pattern of a kind of values.
 
     A kind that doesn't apply to the family changes nothing.
     """

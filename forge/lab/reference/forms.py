@@ -9,6 +9,7 @@ from forge.domain.tensors import INTEGERS, TORCH_NAMES, ElementType
 from forge.lab.reference.describe import Description, SubmittedReference, refusal
 
 FLOATS = frozenset({"float32", "float16", "bfloat16", "float64"})
+"""Names of torch's types that count as floats of a reference file."""
 _ELEMENTS = {name: element for element, name in TORCH_NAMES.items()}
 
 

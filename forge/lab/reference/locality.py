@@ -39,12 +39,15 @@ Draw = tuple["torch.Tensor", "torch.Tensor", "torch.Tensor"]
 
 
 def sizes_of(local: Local, exact: torch.Tensor) -> torch.Tensor:
-    """Return the size to which each value's error is proportional: its own, plus a share of its neighbourhood's."""
+    """Return the size to which each value's error is proportional: its own, plus a share of its neighbourhood's.
+
+    The result has the sizes and the units of `exact`.
+    """
     return exact.abs() + local.share * around(local.around, exact)
 
 
 def around(where: Around, exact: torch.Tensor) -> torch.Tensor:
-    """Return the root mean square of the finite values around each value."""
+    """Return the root mean square of the finite values around each value, with the sizes and the units of `exact`."""
     square = exact.where(exact.isfinite(), 0.0).square()
     match where:
         case "all":
@@ -60,6 +63,8 @@ def locals_of(exacts: Sequence[torch.Tensor], errors: Sequence[torch.Tensor], dt
     """Yield for each neighbourhood the smallest sizes that a result's errors follow, with the largest ratio.
 
     They must hold in all of the result's draws.
+
+    Each draw has a tensor in `exacts` and one in `errors`, with the sizes of the result.
     """
     beyond = [(error - SMALLEST_SIZE[dtype]).clamp_(min=0) for error in errors]
     for where, axes in NEIGHBOURHOODS.items():

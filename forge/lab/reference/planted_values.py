@@ -12,7 +12,10 @@ if TYPE_CHECKING:
 
 
 def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
-    """Return a draw with the ends of its family in a kind's pattern, or in order; other kinds change nothing."""
+    """Return a draw, with the same sizes, with the ends of its family in a kind's pattern, or in order.
+
+    Other kinds change nothing.
+    """
     import torch
 
     match family:

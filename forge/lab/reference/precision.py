@@ -20,7 +20,7 @@ from forge.sandbox.reply import Refused
 FEW_TERMS: InputKind = "sparse"
 """Kind of values of which 19 in 20 are zero."""
 DRAWS = 2
-"""Number of draws of that kind. Chosen; each costs four calls of the reference."""
+"""Number of draws of the kind FEW_TERMS. Chosen; each costs four calls of the reference."""
 
 
 def with_precision(admission: Admission, answers: Answers, source: bytes, seed: int, policy: Policy) -> Admission:

@@ -48,6 +48,8 @@ def one_rounding_off(
     """Return floats in fp64, each moved up or down by one rounding at random; with `by_value` equal ones alike.
 
     A random choice has no period that could match a shape's.
+
+    `part` is a share of a rounding, up to 1. Sizes stay.
     """
     import torch
 
@@ -71,7 +73,10 @@ def nearby(
     part: float = 1.0,
     by_value: bool = False,
 ) -> Iterator[Tensors | Refused]:
-    """Yield the reference's fp64 answers for operands that are one rounding off, or a part of one."""
+    """Yield the reference's fp64 answers for operands that are one rounding off, or a part of one.
+
+    `part` is a share of a rounding, up to 1.
+    """
     for draw in range(draws):
         moved = tuple(one_rounding_off(one, draw, part, by_value=by_value) for one in inputs)
         yield answers.asked("module_fp64", moved, shape)
@@ -125,6 +130,8 @@ def magnifies_too_much(
 
     An example is the normalisation of equal values. Their mean is a rounding off in most kernels, and nothing else is
     left to be normalised. With `by_value` equal numbers are rounded alike.
+
+    `exacts` are the results in fp64, in the order of the reference.
     """
     contract = answers.contract
     if not (contract.wide and contract.dtype == "fp32"):

@@ -53,7 +53,7 @@ class Seen:
     draws: int = 0
 
     def take(self, drawn: torch.Tensor, *, most_sampled: int) -> None:
-        """Note one plain draw."""
+        """Note one plain draw; of its elements `most_sampled` are kept as a sample."""
         if self.whole:
             self.varies = self.varies or bool((drawn != self.whole[0]).any())
         if drawn.numel() <= KEPT_ELEMENTS or len(self.whole) < 2:
@@ -63,7 +63,7 @@ class Seen:
         self.draws += 1
 
     def take_end(self, drawn: torch.Tensor, plain: torch.Tensor) -> None:
-        """Note a draw that reaches for the ends, beside the plain draw of the same seed."""
+        """Note a draw that reaches for the ends, beside the plain draw of the same seed and the same sizes."""
         changed = bool((drawn != plain).any())
         self.reaches = self.reaches or changed
         self.varies = self.varies or changed

@@ -33,6 +33,8 @@ def tied(value: torch.Tensor, place: int, answers: Answers, inputs: Tensors, sha
 
     Results count as indices if they differ along an axis in every answer. A count or the outcome of a comparison
     doesn't. A reference has a rule if the first, or the last, of all equal numbers has its index there.
+
+    `value` is the result at `place` among the results of the reference, with any sizes.
     """
     import torch
 

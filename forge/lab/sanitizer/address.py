@@ -37,6 +37,7 @@ _OPTIONS = (
 REPORT = "ERROR: AddressSanitizer: "
 """Beginning of the line in which AddressSanitizer reports an error."""
 THRESHOLD = "no access outside what it was given or allocated"
+"""Words for what the question `sanitizer` allows."""
 
 
 @cache

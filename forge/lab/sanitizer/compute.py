@@ -35,13 +35,16 @@ FOUND_STATUS = 86
 """Exit status with which the tool ends a process after a report; a candidate that ends itself so is refused as
 well."""
 _OPTIONS = ("--error-exitcode", str(FOUND_STATUS), "--print-limit", "20", "--show-backtrace", "device")
+"""Options of compute-sanitizer for each of its tools."""
 _REPORT = re.compile(r"^=+ +((?:Invalid|Uninitialized|(?:Error|Warning): Race|Program hit).*)$", re.MULTILINE)
+"""Pattern of the first line of a finding."""
 _ALLOCATION_ERROR = "cudaErrorMemoryAllocation"
 """Name of the runtime's error for lack of the device's memory, which isn't an access outside."""
 _TOOL_OPTIONS: dict[str, tuple[str, ...]] = {"memcheck": ("--padding", str(2**16))}
 """Further options, by tool. The padding leaves space behind each allocation; otherwise an access past a full block
 would hit the next one unseen."""
 _ENVIRONMENT = {"PYTORCH_NO_CUDA_MEMORY_CACHING": "1"}
+"""Setting by which torch gives each tensor an allocation of its own, so that its ends are watched."""
 THRESHOLD = f"nothing found by {', '.join(TOOLS)}"
 
 

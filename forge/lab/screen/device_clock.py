@@ -163,7 +163,9 @@ class DeviceClock:
     def _leave_out(self, place: int, trial: FailedTrial) -> None:
         """Take a plan out; raise EnvironmentUnfit for the reference's."""
         if place == REFERENCE:
-            raise EnvironmentUnfit(f"the reference draft failed while it was timed: {trial.reason.message}")
+            raise EnvironmentUnfit(
+                f"the reference draft failed while it was timed: {trial.reason.message}; run the command again"
+            )
         del self._plans[place]
         self.failed[place] = trial
 

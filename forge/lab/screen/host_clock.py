@@ -58,7 +58,9 @@ class HostClock:
         self._idle_ns.append(idle)
         path_ns = statistics.median(self._idle_ns)
         if isinstance(reference, FailedTrial):
-            raise EnvironmentUnfit(f"the reference draft failed while it was timed: {reference.reason.message}")
+            raise EnvironmentUnfit(
+                f"the reference draft failed while it was timed: {reference.reason.message}; run the command again"
+            )
         calls = self.planned.asked
         return {
             place: one
@@ -101,7 +103,9 @@ def open_group(
             else:
                 failed[place] = opened
         for place in {REFERENCE, EMPTY} & set(failed):
-            raise EnvironmentUnfit(f"the reference draft can't be timed: {failed[place].reason.message}")
+            raise EnvironmentUnfit(
+                f"the reference draft can't be timed: {failed[place].reason.message}; run the command again"
+            )
         planned = _shorter(plan_chain(kernels[REFERENCE], 0))
         cases = questions(kernels[REFERENCE], planned, rng)
         yield HostClock(kernels, planned, cases, rng), failed

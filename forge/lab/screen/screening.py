@@ -49,7 +49,9 @@ def screen(job: Job, step: Screen, *, rng: random.Random, progress: Progress) ->
     reference, fits = prepared[0], prepared[1:]
     if isinstance(reference, FailedTrial):
         if reference.reason.code == "INFRASTRUCTURE":
-            raise EnvironmentUnfit(f"the reference draft got no verdict: {reference.reason.message}")
+            raise EnvironmentUnfit(
+                f"the reference draft got no verdict: {reference.reason.message}; run the command again"
+            )
         return _without_reference(step, reference.reason)
     race = Race(0.0 if job.device == "cuda" else BETWEEN_PROCESSES)
     race.failed.update({place: fit for place, fit in enumerate(fits) if isinstance(fit, FailedTrial)})

@@ -24,6 +24,7 @@ from forge.lab.triage.walk import Function, children, walk
 from forge.languages import Language
 
 _THRESHOLD = "parses, uses its language, and nothing that is forbidden"
+"""Words for what the screening of sources allows."""
 
 
 @dataclass(frozen=True)

@@ -334,7 +334,8 @@ class _ReplayPair:
         if not self._guests.sides[side].candidates:
             raise_for_contender(side, failed)
             raise EnvironmentUnfit(
-                f"the side {side!r} failed while it was timed: {failed.reason.message}; {failed.log[-300:]}"
+                f"the side {side!r} failed while it was timed: {failed.reason.message}; {failed.log[-300:]}; "
+                "expected one that runs here, or that policy.toml leaves out"
             )
         return failed
 

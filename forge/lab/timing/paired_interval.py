@@ -19,7 +19,7 @@ MEDIANS_ERROR = math.sqrt(math.pi / 2)
 
 
 def standard_error(rounds: Sequence[float]) -> float:
-    """Return the standard error of the median of at least two rounds."""
+    """Return the standard error of the median of at least two rounds, in the rounds' unit."""
     return MEDIANS_ERROR * statistics.stdev(rounds) / math.sqrt(len(rounds))
 
 

@@ -117,7 +117,9 @@ def _rough_chain_ns(kernel: LoadedKernel, function: int, count: int) -> float:
     for _ in range(3):
         observed = kernel.chain(cases, first=0, count=count, function=function, trusted=True)
         if isinstance(observed, Failed):
-            raise EnvironmentUnfit(f"the baseline failed while it was timed: {observed.reason.message}")
+            raise EnvironmentUnfit(
+                f"the baseline failed while it was timed: {observed.reason.message}; run the command again"
+            )
         best = min(best, observed[0].elapsed_ns / count)
     return best
 
@@ -145,7 +147,10 @@ def _fastest_ns(guests: GuestSet, sets: int) -> float | Failed:
         if isinstance(rough_ns, Failed):
             if side != CANDIDATE:
                 raise_for_contender(side, rough_ns)
-                raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {rough_ns.reason.message}")
+                raise EnvironmentUnfit(
+                    f"the side {side!r} failed while it was timed: {rough_ns.reason.message}; expected one that runs "
+                    "here, or that policy.toml leaves out"
+                )
             return rough_ns
         times.append(rough_ns)
     return max(1.0, min(times))

@@ -179,7 +179,10 @@ class _SlopePair:
             raise IncumbentFailedError(failed)
         if failed is not None and side != CANDIDATE:
             raise_for_contender(side, failed)
-            raise EnvironmentUnfit(f"the side {side!r} failed while it was timed: {failed.reason.message}")
+            raise EnvironmentUnfit(
+                f"the side {side!r} failed while it was timed: {failed.reason.message}; expected one that runs "
+                "here, or that policy.toml leaves out"
+            )
         if failed is not None:
             return failed
         assert not isinstance(observed, Failed), "taken as failed above"

@@ -16,6 +16,7 @@ _ATTRIBUTES = frozenset(
 )
 """Words whose parentheses aren't a function's parameters."""
 _PTX_CLOCKS = ("%clock", "%globaltimer")
+"""Registers of PTX that tell the time."""
 _WORDS_AROUND = 4
 """Number of tokens before and after a specifier that are read. Chosen: a declaration such as `static __device__ const
 unsigned int` has up to four words around one. A larger number reads a neighbour's words."""

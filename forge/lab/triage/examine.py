@@ -19,6 +19,7 @@ PAYLOAD_CHARACTERS = 1024
 """Number of characters without white space from which on a constant is no text that a person wrote. Chosen;
 identifiers and addresses are far shorter."""
 _OPAQUE: frozenset[FindingKind] = frozenset({"dynamic_import", "eval_exec", "introspection"})
+"""Kinds of findings after which other findings can't be complete."""
 _INTERCEPTS = frozenset({"__torch_function__", "__torch_dispatch__"})
 Expression = ast.Name | ast.Attribute | ast.Call | ast.Subscript
 

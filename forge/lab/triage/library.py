@@ -11,7 +11,9 @@ from forge.lab.triage.names import Names
 from forge.lab.triage.walk import walk
 
 BUILT = "libkernel.so"
+"""Name of the shared object that a build gives."""
 _MARKS = ("#include", 'extern "C"', "__global__", "TORCH_LIBRARY", "PYBIND11_MODULE")
+"""Texts by which a string is taken for C++ or CUDA source."""
 _MOST_STEPS = 3
 """Number of steps from a name to its value that are followed, at most. Chosen: a path, a folder and a file name each
 in a variable of its own are three. A longer path isn't accepted."""
@@ -19,6 +21,7 @@ PATH_NODES = 200
 """Number of nodes in a path's expression and in its names that are read, at most. Chosen; a path of ten parts has
 fewer than 50, and a longer one isn't accepted."""
 _LOADERS = ("ctypes.CDLL", "ctypes.PyDLL", "ctypes.cdll.LoadLibrary")
+"""Functions that load a shared object."""
 Place = tuple[int, int]
 
 

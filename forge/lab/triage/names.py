@@ -25,6 +25,7 @@ _BINDING = frozenset(
     }
 )
 _IMPORTERS = frozenset({"builtins.__import__", "importlib.import_module", "importlib.__import__"})
+"""Functions that import a module by its name."""
 
 _UNKNOWN = "_"
 """Name that no entry of the rules ends in."""

@@ -23,6 +23,7 @@ _WRITE_METHODS = """
 """
 _WRITES = frozenset(_WRITE_METHODS.split())
 _CACHES = ("functools.lru_cache", "functools.cache", "functools.cached_property", "functools.singledispatch")
+"""Decorators of Python that keep answers."""
 _LITERALS = ast.Dict | ast.List | ast.Set | ast.DictComp | ast.ListComp | ast.SetComp
 
 

@@ -7,6 +7,7 @@ LEAVES = frozenset({ast.Name, ast.Constant, ast.alias, ast.Pass, ast.Break, ast.
 """Types of nodes without nodes below them; most nodes of a file have one of these."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 _CONTEXTS = frozenset({ast.Load, ast.Store, ast.Del})
+"""Nodes of a syntax tree that say nothing by themselves."""
 
 
 def children(node: ast.AST) -> list[ast.AST]:

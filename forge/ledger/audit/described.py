@@ -18,7 +18,7 @@ class DescribedOperations:
         self._events: list[tuple[int, Mapping[str, str]]] = []
 
     def take(self, seq: int, event: Mapping[str, str]) -> None:
-        """Remember an OperationDescribed."""
+        """Remember an OperationDescribed, event `seq`, to hold published operations against."""
         self._events.append((seq, event))
 
     def problems(self, name: str, stated: Mapping[str, Mapping[str, str]], seq: int) -> Iterator[AuditProblem]:

@@ -23,6 +23,7 @@ _TYPES_NAMING_BLOBS = frozenset(name.encode() for name in ("RunSealed", *STORED_
 _DIGEST_KEY = re.compile(rb'sha256":["[]')
 """Text that occurs in every canonical payload with a field for `_digest_fields`."""
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+"""Pattern of a SHA-256 digest in hex."""
 _MANIFEST = "manifest.json"
 
 

@@ -11,6 +11,7 @@ from forge.ledger.audit.payload import quick_document
 _PLAIN_TEXT = bytes(code if 0x20 <= code < 0x80 and code != ord("\\") else 0x20 for code in range(256))
 """Translation table that changes nothing in a payload of plain text, where each quote begins or ends a string."""
 _PLAIN_STRING = rb"[ !#-\[\]-\x7f]*"
+"""Pattern of a JSON string's content without escapes."""
 _JSON_NUMBER = rb"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?"
 """Pattern of a JSON number (RFC 8259, section 6)."""
 _STRING = re.compile(rb':"[^"]*"')

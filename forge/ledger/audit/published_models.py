@@ -24,7 +24,7 @@ class PublishedModels:
         self._events: dict[int, Document] = {}
 
     def take(self, seq: int, event: Document) -> None:
-        """Remember a ModelMeasured."""
+        """Remember a ModelMeasured, event `seq`, to hold published measurements against."""
         self._events[seq] = event
 
     def problems(self) -> Iterator[AuditProblem]:

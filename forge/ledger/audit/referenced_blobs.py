@@ -24,8 +24,11 @@ class StoredFields(NamedTuple):
 STORED_FIELDS = {name: StoredFields(**lists) for name, lists in tomllib.loads(LISTED.read_text("utf-8")).items()}
 """Type of event -> its fields that name stored bytes."""
 _NONE = StoredFields()
+"""Fields of a type of event that names no stored bytes."""
 _OWN = "own_"
+"""Beginning of the names of own operations, whose events name further blobs."""
 _PIECE = "sha256:"
+"""Text before a digest where it is a part of a longer value."""
 LISTINGS = {"artifact_sha256": "files[].sha256", "plan_sha256": "cubins{}"}
 """Field of an event -> the place in the document it names where that document lists stored bytes itself."""
 _PLAN = "plan.json"

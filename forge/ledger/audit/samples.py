@@ -104,13 +104,13 @@ def first_and_confirmation(document: Document) -> tuple[SampledTimes, SampledTim
 
 
 def contenders_of(document: Document) -> set[str]:
-    """Return the contenders that the newest attempt of a stored document timed."""
+    """Return the contenders that the newest attempt timed, by the stored samples of a benchmark."""
     sides = _sides(document["attempts"][-1], document["protocol"])
     return {side for side in sides if side.startswith(CONTENDER)}
 
 
 def summary(taken: SampledTimes, side: str) -> Document:
-    """Return count, median, deciles and spread over every round of every pair."""
+    """Return count, median, deciles and spread of a side, in nanoseconds, over every round of every pair."""
     flat = sorted(time for pair in taken.times(side) for time in pair)
     median = statistics.median(flat)
     deciles = statistics.quantiles(flat, n=10, method="inclusive")

@@ -10,6 +10,7 @@ from forge.ledger.audit.report import AuditProblem
 _STORED_LEVELS = 4
 """Distance between two stored levels of the tree: one level in four is stored."""
 _HASH_BYTES = 32
+"""Length of a SHA-256 hash in bytes."""
 
 
 class Frontier:

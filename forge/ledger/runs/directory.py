@@ -109,9 +109,7 @@ class RunDirectory:
             if not os.path.lexists(folder):
                 make_folder(folder)
             if not stat.S_ISDIR(os.lstat(folder).st_mode):
-                raise IntegrityError(
-                    f"{str(folder)!r} isn't a folder, so {name!r} would leave the run: expected a folder"
-                )
+                raise IntegrityError(f"{str(folder)!r} isn't a folder, so {name!r} leaves the run: give another name")
         target = self.open_path / name
         if target.is_dir() and not target.is_symlink():
             raise IntegrityError(f"{name!r} is a folder of run {self.run_id!r}: expected a file's name")
@@ -180,10 +178,7 @@ class RunDirectory:
             )
         manifest = _parse_manifest(self.sealed_path, content)
         if manifest.run_id != self.run_id:
-            raise IntegrityError(
-                f"{str(self.sealed_path)!r} holds the manifest of run {manifest.run_id!r}, expected {self.run_id!r}: "
-                "restore it from a backup"
-            )
+            raise IntegrityError(f"{str(self.sealed_path)!r} holds the manifest of {manifest.run_id!r}: restore it")
         with storage_errors(self.sealed_path):
             BlobStore(self.root / CAS).put(content)
             fsync_folder(self.root)
@@ -284,9 +279,7 @@ def _manifest_bytes(run_dir: Path) -> bytes:
     try:
         return (run_dir / MANIFEST).read_bytes()
     except FileNotFoundError:
-        raise IntegrityError(
-            f"{str(run_dir)!r} has no {MANIFEST}, which each sealed run has: restore it from a backup"
-        ) from None
+        raise IntegrityError(f"{str(run_dir)!r} has no {MANIFEST}, as a sealed run has: restore a backup") from None
     except OSError as error:
         raise StorageFailed(
             f"{run_dir / MANIFEST}: can't be read ({error}): expected a file that this user may read"
@@ -297,9 +290,7 @@ def _parse_manifest(run_dir: Path, content: bytes) -> Manifest:
     try:
         return parse_manifest(content)
     except ValueError as error:
-        raise IntegrityError(
-            f"{MANIFEST} of {str(run_dir)!r} can't be read ({error}): restore it from a backup"
-        ) from error
+        raise IntegrityError(f"{MANIFEST} of {str(run_dir)!r} can't be read ({error}): restore a backup") from error
 
 
 def make_read_only(root: Path) -> None:

@@ -32,6 +32,7 @@ TAG_BYTES = 16
 PASSPHRASE_MINIMUM = 12
 """Least number of characters of a passphrase. A shorter one can be guessed by a person who has the file."""
 _EXPECTED = "expected a file as `forge ledger key export` writes it"
+"""Words for what an exported key's file is, for messages."""
 
 
 def hand_over(

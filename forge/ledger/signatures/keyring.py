@@ -24,7 +24,9 @@ PRIVATE = 0o600
 FOLDER = 0o700
 """Mode of the folder of keys: only its owner may enter it."""
 _SIZE = re.compile(r"[1-9][0-9]{0,18}")
+"""Pattern of a checkpoint's number of events."""
 _ROOT = re.compile(r"[A-Za-z0-9+/]{43}=")
+"""Pattern of a checkpoint's root: 32 bytes in base64."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,7 +94,10 @@ def signed_note(text: str, keys: Sequence[SigningKey]) -> str:
 
 
 def checkpoint_text(name: str, size: int, root: bytes) -> str:
-    """Return origin, size and root, which a checkpoint signs."""
+    """Return origin, size and root, which a checkpoint signs.
+
+    `size` is the number of events.
+    """
     return f"{name}\n{size}\n{base64.b64encode(root).decode()}\n"
 
 

@@ -41,11 +41,15 @@ NUMBER_LIMIT = 1 << 53
 CHUNK_BYTES = 1 << 20
 """Number of bytes of a blob that are read at a time, so that a large blob needs little memory."""
 _DIGESTS = ("payload_sha256", "prev_hash", "event_hash")
+"""Fields of a bundle's event that are digests in hex."""
 _NUMBERS = ("seq", "stream_version", "schema_version")
+"""Fields of a bundle's event that are whole numbers."""
 _MAY_BE_NULL = ("causation_id", "idempotency_key")
 """Columns that may be null."""
 _BLOB = re.compile(rb"blob ([0-9a-f]{64}) (0|[1-9][0-9]{0,15})\n")
+"""Pattern of the line before a blob: its digest and its length in bytes."""
 _END = re.compile(rb"end ([0-9a-f]{64})\n")
+"""Pattern of a bundle's last line: the digest of all before it."""
 
 
 class BundleHeader(Value):

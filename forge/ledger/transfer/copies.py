@@ -25,7 +25,9 @@ Progress = Callable[[str], None]
 PAGES_AT_ONCE = 2048
 """Number of pages copied between two messages of progress: 8 MiB, at SQLite's usual 4 KiB a page."""
 _CHUNK_BYTES = 1 << 20
+"""Number of bytes that are copied at a time. Chosen; it bounds memory."""
 _RUN = re.compile(rf"run:({RUN_ID})")
+"""Pattern of the stream of a run."""
 
 
 def copy_database(source: sqlite3.Connection, target: Path, *, progress: Progress) -> None:

@@ -63,7 +63,7 @@ class ProvidedBlobs:
         """Blob -> the blobs that it names."""
 
     def name_in(self, payload: str) -> None:
-        """Add what an event names."""
+        """Add the digests of the blobs that an event's payload names."""
         self._named.update(_names_in(payload.encode()))
 
     def take(self, digest: Digest, chunks: Iterable[bytes]) -> None:

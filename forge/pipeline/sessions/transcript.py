@@ -129,7 +129,7 @@ class Transcript:
         """Do nothing: the recorded judgement comes later."""
 
     def judge(self, reserved: BudgetReserved, draft: Draft, *, first_right: bool) -> Judgement:
-        """Return the recorded judgement."""
+        """Return the recorded judgement on the draft, and what it used."""
         del draft, first_right
         answered, settled = self._answer(reserved)
         entry = ENTRY.validate_json(self.stored(answered.entry_sha256))
@@ -141,7 +141,7 @@ class Transcript:
         )
 
     def screen(self, reserved: BudgetReserved, step: Screen) -> ScreenOutcome:
-        """Return the recorded trials."""
+        """Return the recorded trials of the step, and what they used."""
         del step
         beside = tuple(one.event for one in self._ahead(1) if isinstance(one.event, TrialsScreened))
         answered, settled = self._answer(reserved, behind=len(beside))

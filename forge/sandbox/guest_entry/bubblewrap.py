@@ -17,6 +17,7 @@ from forge.sandbox.guest_entry.plan import EntryPlan
 from forge.sandbox.guest_entry.root import DEVICES, FILES, STANDARD_LINKS, WRITABLE
 
 PROGRAMS = ("/usr/bin/bwrap", "/bin/bwrap", "/usr/local/bin/bwrap")
+"""Paths at which bubblewrap is looked for."""
 STORE = "/.store"
 OWN = "/.enter/forge/sandbox/guest_entry"
 """Path of Forge's own part inside. It is mounted, but Landlock lets no guest open it."""

@@ -121,5 +121,5 @@ def mount(source: str | None, target: str, kind: str | None, flags: int, options
 
 
 def unmount(target: str, flags: int) -> None:
-    """Take a mount away."""
+    """Take the mount at a path away, with flags of umount2(2)."""
     _checked(_libc.umount2(os.fsencode(target), ctypes.c_int(flags)), f"unmount {target!r}")

@@ -34,8 +34,11 @@ _FILESYSTEM_BY_ABI = {
 _TCP_BIND_AND_CONNECT, _ABSTRACT_SOCKETS_AND_SIGNALS = 3, 3
 
 READ_ONLY = EXECUTE | READ_FILE | READ_DIR
+"""Rights to files that a guest may read and run."""
 READ_WRITE = ((1 << 15) - 1) & ~_MAKE_DEVICES
+"""Rights to folders that a guest may write to: all but making devices."""
 DEVICE = READ_FILE | WRITE_FILE | IOCTL_DEV
+"""Rights to device files."""
 
 
 class _Ruleset(ctypes.Structure):

@@ -18,6 +18,7 @@ _FIXED = {
     "SIGPENDING": 4096,
 }
 _CPU_GRACE_S = 1  # SIGXCPU first, SIGKILL a second later
+"""Seconds of processor time between the soft limit and the hard one."""
 
 
 def apply(rlimits: dict[str, int]) -> None:

@@ -14,7 +14,9 @@ from forge.sandbox.guest_entry.namespaces import NOBODY, host_is_root
 from forge.sandbox.guest_entry.plan import EntryPlan
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+"""Device files of every guest."""
 WRITABLE = ("/scratch", "/tmp", "/dev/shm")  # noqa: S108 - the guest's own, not the host's
+"""Folders that a guest may write to."""
 _SHARED_BY_ALL = ("acpi", "bus", "driver", "fs", "irq", "scsi", "sys", "sysrq-trigger")  # of /proc
 _BASE, _OLD, _STORE = "/tmp", "/.host", "/.store"  # noqa: S108 - covered by a mount of our own, never written
 

@@ -27,6 +27,7 @@ _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 # offsets in struct seccomp_data; little endian: low half first
 _NUMBER, _ARCHITECTURE, _ARGUMENT_0 = 0, 4, 16
 _ARGUMENT_BYTES = 8
+"""Size of a system call's argument in bytes, in struct seccomp_data."""
 _KILL, _ERRNO, _ALLOW = 0x80000000, 0x00050000, 0x7FFF0000
 _SET_MODE_FILTER, _TSYNC = 1, 1
 _X32 = 0x40000000

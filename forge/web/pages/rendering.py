@@ -85,5 +85,5 @@ def environment() -> Environment:
 
 
 def rendered(template: str, content: dict[str, object]) -> str:
-    """Return a page."""
+    """Return a page as HTML: a template, filled with its content."""
     return environment().get_template(f"{template}.html.j2").render(content)
