@@ -78,7 +78,10 @@ class Change:
 
 
 def planned(name: str, project: Path, home: Path) -> list[Change]:
-    """Return what setting a client up would write into a project; raise AlreadyDecided over another's entry."""
+    """Return what setting a client up would write into a project; raise AlreadyDecided over another's entry.
+
+    Raises UnknownName for a client that Forge doesn't know.
+    """
     known: dict[str, ClientName] = {one: one for one in CLIENTS}
     if name not in known:
         raise UnknownName("client", name, list(known))

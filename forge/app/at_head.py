@@ -67,13 +67,17 @@ TASK_FIELDS = (
 """Fields of a task in the order of its model. A task that has
 others, such as contenders or a domain, is left to the whole command."""
 CREATED = "SELECT seq FROM event WHERE stream = ? AND type = 'TaskCreated'"
+"""Query for the event that created a task."""
 OF_RUN = f"""
     SELECT seq FROM event WHERE correlation_id = ? AND type IN ({", ".join("?" * len(OF_A_RUN))}) ORDER BY seq
 """  # noqa: S608 (placeholders)
+"""Query for the numbers of a run's events of the types OF_A_RUN."""
 PREPARED = ("PlanAccepted", "PromptRendered")
 """Types of a run's events after which `forge plan` has nothing left to record."""
 PLANNED = "SELECT type, seq FROM event WHERE correlation_id = ? AND type IN ('PlanAccepted', 'PromptRendered')"
+"""Query for the events of a run's plan and prompt."""
 HAS_TYPE = "SELECT 1 FROM event WHERE type = ? LIMIT 1"
+"""Query that tells whether an event of a type is recorded."""
 ENTRIES = "SELECT entry FROM kernel_documents ORDER BY kernel_id"
 ENTRY = "SELECT entry FROM kernel_documents WHERE kernel_id = ?"
 

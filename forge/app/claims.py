@@ -26,7 +26,10 @@ def evidence_of(home: Path) -> ClaimEvidence:
 
 
 def kernel_claims(home: Path, kernel_id: str) -> Data:
-    """Return the sentences that a kernel's evidence allows; raise UnknownName."""
+    """Return the sentences that a kernel's evidence allows; raise UnknownName.
+
+    Raises UsageError if nothing was promoted yet.
+    """
     evidence = evidence_of(home)
     known = evidence.kernel_ids
     if kernel_id not in known:

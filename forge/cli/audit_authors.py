@@ -11,7 +11,12 @@ if TYPE_CHECKING:
     from forge.app.audit.answer import Filter
 
 Limit = Annotated[int, typer.Option(help="List only this many of the newest.", min=0, max=1_000_000)]
-Day = Annotated[str | None, typer.Option(metavar="DAY", help="A day in UTC: 2026-01-31.", show_default=False)]
+Since = Annotated[
+    str | None, typer.Option(metavar="DAY", help="Only from this day in UTC on: 2026-01-31.", show_default=False)
+]
+Until = Annotated[
+    str | None, typer.Option(metavar="DAY", help="Only before this day in UTC: 2026-01-31.", show_default=False)
+]
 RefusedBy = Annotated[
     Literal["code", "gate", "stage", "task", "op", "author", "day", "month"],
     typer.Option(help="Property to count by."),
@@ -32,8 +37,8 @@ def rejections(
     op: Op = None,
     gpu: Gpu = None,
     author: Author = None,
-    since: Day = None,
-    until: Day = None,
+    since: Since = None,
+    until: Until = None,
     limit: Limit = 20,
 ) -> None:
     """Count the reasons for refusals, and show the newest refusals in full.

@@ -43,7 +43,7 @@ Data = dict[str, Any]  # Any: a JSON document
 
 
 def show_report(report: Data) -> None:
-    """Print the report as tables."""
+    """Print the report of a check of the ledger as tables."""
     state = "ok" if report["ok"] else "BROKEN"
     rows = [(state, report["events"], report["signed"], report["root"], report["head"])]
     emit_table("Ledger", ("verdict", "events", "signed up to event", "root", "head"), rows)

@@ -18,7 +18,8 @@ Workload = Annotated[str, typer.Option(help="chat, codegen, summarization, batch
 Priority = Annotated[str, typer.Option(help="latency, throughput, cost or balanced.")]
 Gpus = Annotated[list[str] | None, typer.Option(help="Only this GPU; may be repeated.", show_default=False)]
 Prices = Annotated[
-    list[str] | None, typer.Option(metavar="GPU=PRICE", help="Price of one GPU for one hour.", show_default=False)
+    list[str] | None,
+    typer.Option(metavar="GPU=PRICE", help="Price of one GPU for one hour, in your currency.", show_default=False),
 ]
 Profiles = Annotated[list[Path] | None, typer.Option(help="A JSON file of measured profiles.", show_default=False)]
 MaxGpus = Annotated[int, typer.Option(help="Largest number of GPUs of a plan.")]
@@ -32,9 +33,15 @@ Concurrency = Annotated[int | None, typer.Option(help="Number of requests at onc
 MinContext = Annotated[
     int | None, typer.Option(help="Smallest context that must fit, in tokens.", show_default=False)
 ]
-MaxTtftMs = Annotated[float | None, typer.Option(help="Longest time to the first token.", show_default=False)]
-MaxTpotMs = Annotated[float | None, typer.Option(help="Longest time between two tokens.", show_default=False)]
-MaxLatencyMs = Annotated[float | None, typer.Option(help="Longest time to the last token.", show_default=False)]
+MaxTtftMs = Annotated[
+    float | None, typer.Option(help="Longest time to the first token, in milliseconds.", show_default=False)
+]
+MaxTpotMs = Annotated[
+    float | None, typer.Option(help="Longest time between two tokens, in milliseconds.", show_default=False)
+]
+MaxLatencyMs = Annotated[
+    float | None, typer.Option(help="Longest time to the last token, in milliseconds.", show_default=False)
+]
 MinThroughput = Annotated[
     float | None, typer.Option(help="Smallest number of tokens a second of the whole plan.", show_default=False)
 ]
@@ -42,17 +49,24 @@ MinRequestsPerMinute = Annotated[
     float | None, typer.Option(help="Smallest number of requests a minute of the whole plan.", show_default=False)
 ]
 MaxPricePerHour = Annotated[
-    float | None, typer.Option(help="Highest price of the whole plan for one hour.", show_default=False)
+    float | None,
+    typer.Option(
+        help="Highest price of the whole plan for one hour, in the currency of --price.", show_default=False
+    ),
 ]
 MaxPricePerMonth = Annotated[
-    float | None, typer.Option(help="Highest price of the whole plan for one month.", show_default=False)
+    float | None,
+    typer.Option(
+        help="Highest price of the whole plan for one month, in the currency of --price.", show_default=False
+    ),
 ]
 MaxPricePerMillionTokens = Annotated[
     float | None,
     typer.Option(help="Highest price of a million tokens, counted as in the throughput.", show_default=False),
 ]
 MaxMemoryGb = Annotated[
-    float | None, typer.Option(help="Largest memory that the plan fills on each GPU.", show_default=False)
+    float | None,
+    typer.Option(help="Largest memory that the plan fills on each GPU, in decimal gigabytes.", show_default=False),
 ]
 Plans = Annotated[int, typer.Option("--limit", metavar="N", help="Show at most N plans.", min=1, max=1000)]
 PreferGpu = Annotated[str | None, typer.Option(help="GPU that decides between equal plans.", show_default=False)]

@@ -15,6 +15,7 @@ ModelMode = Literal["eager", "compile", "graphs"]
 MODES: tuple[ModelMode, ...] = ("eager", "compile", "graphs")
 WorkloadKind = Literal["decode", "prefill"]
 FIELDS: dict[WorkloadKind, tuple[str, ...]] = {"decode": ("b", "context"), "prefill": ("b", "tokens")}
+"""Names of the sizes of a workload, by its kind."""
 LARGEST_SIZE = 1 << 24
 """Largest batch or number of tokens, so that no workload's size overflows."""
 GREEDY_STEPS = 64

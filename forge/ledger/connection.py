@@ -89,6 +89,9 @@ def resolve_existing(path: Path) -> Path:
 
     Symbolic links are followed here, once, so that the lock and the write-ahead log have one name. A second hard link
     would give the log a second name, and two writers would not see each other (sqlite.org/howtocorrupt.html).
+
+    Raises WorkspaceNotFound without a file, StorageFailed if it can't be reached, and LedgerCorrupt for a file of
+    another kind or with several hard links. Raises EnvironmentUnfit on a shared disk.
     """
     try:
         real = path.resolve(strict=True)

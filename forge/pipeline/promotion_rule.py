@@ -39,7 +39,7 @@ RuleResult = Met | NotMet
 
 
 def rule_result(observed: str, threshold: str, met: bool) -> RuleResult:
-    """Return what was observed and what is demanded as one that is met, or as one that isn't."""
+    """Return a rule as met or not met, with what was observed and what it demands."""
     return Met(observed, threshold) if met else NotMet(observed, threshold)
 
 

@@ -17,6 +17,7 @@ from forge.pipeline.samples import Samples
 from forge.sandbox.reply import ArtifactFile
 
 _MEASURED: tuple[BaselineKind, ...] = ("eager", "compile", "vendor", "promoted")
+"""Kinds of baselines in the order of a report; contenders follow."""
 
 
 @dataclass(frozen=True, kw_only=True)

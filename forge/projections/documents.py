@@ -19,6 +19,7 @@ LOOKUPS = """
     SELECT op, gpu, dtype, lookup FROM kernels JOIN kernel_documents USING (kernel_id)
     ORDER BY op, gpu, dtype, kernel_id
 """
+"""Query for what a lookup answers, kernel by kernel within its slot."""
 DESCRIBED = "SELECT op, description_sha256, reference_sha256 FROM operations ORDER BY op"
 MODELS_SCHEMA_VERSION = 1
 MEASURED_MODELS = "SELECT document FROM model_measurements ORDER BY seq"

@@ -25,7 +25,9 @@ CREATE UNIQUE INDEX event_key ON event (idempotency_key);
 _COPY_META = "INSERT INTO ledger_meta VALUES (1, ?, '', ?, ?)"
 _COPY_ROW = f"INSERT INTO event VALUES ({', '.join('?' * len(StoredRow._fields))})"  # noqa: S608 (placeholders only)
 _LEDGERS = "SELECT DISTINCT ledger_id FROM foreign_event ORDER BY ledger_id"
+"""Query for the ids of the imported ledgers."""
 _HAS_FOREIGN = "SELECT 1 FROM sqlite_master WHERE name = 'foreign_event'"
+"""Query that finds the table of imported events, which an older ledger lacks."""
 
 
 def imported_refusals(path: Path, *, after: AuditReport) -> Iterator[AuditProblem]:

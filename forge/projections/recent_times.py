@@ -21,6 +21,7 @@ NAMED_LIMIT = 1000
 """Number of changed candidates that are remembered by name; if there are more, every kernel is derived again. Chosen;
 one query names all of them."""
 WITHDRAWN = "SELECT DISTINCT candidate FROM benchmarks WHERE seq = ?"
+"""Query for the candidate whose benchmark was withdrawn."""
 KERNELS = "SELECT kernel_id, candidate, shape, perf_key FROM kernels"
 KERNELS_OF = "SELECT kernel_id, candidate, shape, perf_key FROM kernels WHERE candidate = ?"
 NEWEST = """

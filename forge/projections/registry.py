@@ -37,6 +37,7 @@ TYPES = frozenset(
     }
 )
 STOOD_ON = "SELECT kernel_id FROM kernels WHERE benchmark_seq = ? AND invalidated_seq IS NULL ORDER BY kernel_id"
+"""Query for the kernels that rest on one benchmark."""
 
 
 def take(state: State, line: Line, source: Source) -> None:

@@ -25,6 +25,7 @@ class Version(NamedTuple):
 VERSIONS = (
     "SELECT family, version, kernel_id, status, promoted_seq, superseded_by FROM kernels ORDER BY family, version"
 )
+"""Query for the versions of each family, in order."""
 
 
 def render(versions: list[Version], position: Position) -> bytes:

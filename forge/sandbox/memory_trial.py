@@ -14,6 +14,7 @@ from forge.sandbox.isolation_report import Lack
 from forge.sandbox.launch import Confinement, Guest, Limits, masked_paths, runtime_binds, start
 
 WHAT = "guest memory"
+"""Name of the part that a report says is lacking."""
 _WALL_S = 20.0
 """Seconds that the guest may take. Chosen; it takes milliseconds."""
 _MARK_BYTES = 32

@@ -38,5 +38,5 @@ class ModelGuest:
             ) from error
         if problem is not None:
             shown = "".join(one if one.isprintable() else "?" for one in str(problem)[:800])
-            raise UsageError(f"the model {self._name!r} can't be measured: {shown}")
+            raise UsageError(f"the model {self._name!r} can't be measured: {shown}; correct it first")
         return said

@@ -40,7 +40,10 @@ def of_form(untrusted: object, form: type[Form]) -> Form:
 
 
 async def sent_form(request: Request) -> tuple[dict[str, str], dict[str, bytes]]:
-    """Return the fields and the files of a form, by name; raise RequestRefused for more than a candidate has."""
+    """Return the fields and the files of a form, by name; raise RequestRefused for more than a candidate has.
+
+    Raises UsageError for a name that is given twice.
+    """
     fields: dict[str, str] = {}
     files: dict[str, bytes] = {}
     async with request.form(

@@ -103,7 +103,10 @@ def grant_token(
 
 
 def revoke_token(workspace: Workspace, name: str) -> Data:
-    """Take back the token with this name: it is refused from the next request on."""
+    """Take back the token with this name: it is refused from the next request on.
+
+    Raises UnknownName if no token has it.
+    """
     standing = {str(one["name"]): one for one in all_tokens(workspace) if one["state"] != "revoked"}
     if name not in standing:
         raise UnknownName("token", name, list(standing), listed_by="forge token list")

@@ -17,6 +17,7 @@ STANDING = """
     SELECT kernel_id, speedup, low, high, baseline FROM kernels WHERE status = 'active' AND {condition}
     ORDER BY low DESC, kernel_id
 """
+"""Query for the speedups of active kernels, the largest first."""
 SPEEDUPS_TITLE = "Active kernels: speedup at their own shape"
 VECTOR_UNIT = "fp32"
 """Element type of the ceiling without matrix units."""

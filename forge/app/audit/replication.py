@@ -24,6 +24,7 @@ KERNELS = """
         WHERE point.seq = kernels.benchmark_seq AND point.verdict = 'accepted'
     ) AS points FROM kernels ORDER BY kernel_id
 """
+"""Query for each kernel with the number of shapes that its benchmark accepted."""
 Document = Mapping[str, Any]  # Any: a JSON document, validated when it was recorded
 
 

@@ -24,6 +24,7 @@ TIMED = """
     FROM latest_speedups AS latest WHERE {condition} AND latest.baseline_used
     GROUP BY latest.op, latest.dtype, latest.shape, latest.candidate ORDER BY 1, 2, 3, 4
 """
+"""Query for the newest time of each candidate of a processor."""
 
 
 def roofline(workspace: HasEvents, *, gpu: str, wanted: dict[Filter, str | None]) -> Answer:

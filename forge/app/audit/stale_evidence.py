@@ -16,6 +16,7 @@ WITHDRAWN = """
     FROM invalidations AS invalidated LEFT JOIN kernels AS kernel USING (benchmark_seq)
     ORDER BY invalidated.seq, kernel.kernel_id
 """
+"""Query for withdrawn benchmarks, with the kernels and the number of claims that rested on each."""
 WITHDRAWN_COLUMNS = (
     *("benchmark_seq", "invalidated_seq", "why", "kernel_id", "status", "claims", "candidate", "measured_at"),
 )

@@ -57,6 +57,8 @@ def submit(
     """Submit a candidate, in a run of its own, and ask for its phases up to `until`.
 
     With a `key`, a repeated call gives the same run; raises IdempotencyConflict if it has another candidate.
+
+    Raises NotFound for an unknown task.
     """
     _require_files(untrusted_files)
     created = find_task(workspace, task)

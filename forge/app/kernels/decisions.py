@@ -61,7 +61,10 @@ def revoke(
     evidence: tuple[str, ...] = (),
     dry_run: bool = False,
 ) -> Data:
-    """Revoke a kernel for good, or only ask whether that is possible; raise AlreadyDecided if it was revoked."""
+    """Revoke a kernel for good, or only ask whether that is possible; raise AlreadyDecided if it was revoked.
+
+    Raises UnknownName for an unknown kernel or severity.
+    """
     require_reason(reason, longest=REASON_LIMIT)
     known: dict[str, Severity] = {name: name for name in get_args(Severity)}
     if severity not in known:

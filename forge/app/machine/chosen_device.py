@@ -30,7 +30,10 @@ def devices_named(names: list[str]) -> list[Device]:
 
 
 def chosen_device(named: str | None = None) -> Device | None:
-    """Return the GPU that is meant, by name or else by the environment; None without one. Raise UnknownName."""
+    """Return the GPU that is meant, by name or else by the environment; None without one. Raise UnknownName.
+
+    Raises UsageError for a name where FORGE_ON sends jobs to another machine.
+    """
     if named is not None and os.environ.get(PLACE_VARIABLE):
         raise UsageError(
             f"--device {named!r} names a GPU of this machine, but {PLACE_VARIABLE} sends jobs to "

@@ -109,7 +109,10 @@ def earlier_comparisons(workspace: Workspace, *, method: str) -> tuple[Replicate
 
 
 def require_occasion(workspace: Workspace, case: replicate.ReplicatedKernel) -> None:
-    """Raise UsageError unless a measurement here and now can replicate the first one."""
+    """Raise UsageError unless a measurement here and now can replicate the first one.
+
+    Raises EnvironmentUnfit if the sandbox here is weaker than the policy of the kernel asks for.
+    """
     kernel_id, here = case.promoted.kernel_id, case.evidence.environment
     machine = captured_environment(workspace, case.first.event.env_sha256)
     why = why_not_comparable(machine, here)

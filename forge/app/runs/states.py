@@ -77,7 +77,10 @@ def _assess_claims(workspace: Workspace, run: RunState) -> None:
 
 
 def abort(workspace: Workspace, run: RunState, reason: str) -> None:
-    """Close a run without an outcome; a run that has ended is sealed instead, and the call is refused."""
+    """Close a run without an outcome; a run that has ended is sealed instead.
+
+    Raises PhaseOutOfOrder if it has ended.
+    """
     run = finish_phase(workspace, run)
     ended = run.end.event if run.end else None
     if isinstance(ended, RunAborted) and ended.reason == reason:

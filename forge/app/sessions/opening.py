@@ -236,7 +236,10 @@ def withdraw(workspace: Workspace, session_id: str, reason: str) -> SessionState
 
 
 def grant(workspace: Workspace, session_id: str, more: Amounts, reason: str) -> SessionState:
-    """Give a session more budget; only a person may. Raises UsageError for nothing, and ActorForbidden."""
+    """Give a session more budget; only a person may. Raises UsageError for nothing, and ActorForbidden.
+
+    Raises PhaseOutOfOrder if the session is closed.
+    """
     state = find_session(workspace, session_id)
     if state.closed is not None:
         raise PhaseOutOfOrder(

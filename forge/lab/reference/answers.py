@@ -264,7 +264,7 @@ class Answers:
     def _or_unfit(self, answer: Tensors | Refused) -> Tensors:
         if isinstance(answer, Refused):
             raise EnvironmentUnfit(
-                f"the reference fails on this machine: {answer.reason.message}; {answer.log[-300:]}"
+                f"the reference fails on this machine: {answer.reason.message}; {answer.log[-300:]}; run it again"
             )
         return answer
 

@@ -95,7 +95,7 @@ class RunDirectory:
         return run
 
     def write(self, name: str, content: bytes) -> "Digest":
-        """Write a file into the open run, whole or not at all; raise if its path leaves the run's folder.
+        """Write a file into the open run, whole or not at all; raise IntegrityError if its path leaves the run.
 
         A power cut may lose it until `make_durable` or `seal` has returned.
         """

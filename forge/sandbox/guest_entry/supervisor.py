@@ -18,7 +18,9 @@ from forge.sandbox.guest_entry import kernel, privileges
 from forge.sandbox.guest_entry.init import report_end
 
 PARENT_CHANGED = signal.SIGUSR1
+"""Signal that the supervisor gets when its parent has died."""
 END_NOW = signal.SIGTERM
+"""Signal by which the host ends the guest."""
 _SET_CHILD_SUBREAPER = 36  # linux/prctl.h
 """Number of the option PR_SET_CHILD_SUBREAPER of prctl(2)."""
 _ENDING_S = 5.0

@@ -5,9 +5,12 @@ have isn't in its table.
 """
 
 AUDIT_ARCH = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}  # linux/audit.h
+"""Value by which seccomp(2) names an architecture (linux/audit.h)."""
 
 SOCKET = {"x86_64": 41, "aarch64": 198}
+"""Number of the system call socket(2), by architecture."""
 CLONE = {"x86_64": 56, "aarch64": 220}
+"""Number of the system call clone(2), by architecture."""
 CLONE3 = 435
 """Number of the system call clone3, the same on every architecture."""
 
@@ -23,6 +26,7 @@ operands in shared memory move to huge pages: those of one side alone, and a cal
 row was 1.5 times as fast, on a virtual machine.
 """
 _WITH_CHOICES = {"x86_64": {"madvise": 28, "prctl": 157}, "aarch64": {"prctl": 167, "madvise": 233}}
+"""Numbers of the system calls of which only some choices are refused, by architecture."""
 REFUSED_CHOICES = {
     machine: {name: (number, *which) for call, number in calls.items() for name, which in _CHOICES[call].items()}
     for machine, calls in _WITH_CHOICES.items()

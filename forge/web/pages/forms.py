@@ -57,7 +57,7 @@ def _guarded(take: Taking) -> Callable[[Request], Awaitable[Response]]:
 
 
 async def show_sign_in(request: Request) -> Response:
-    """Show the form that asks for a token, unless nothing is taken in here."""
+    """Show the form that asks for a token; refuse it on a server that only reads."""
     if desk_of(request).read_only:
         return await error_page(
             request, RequestRefused("this server only reads: expected one without --read-only", status=403)

@@ -108,7 +108,7 @@ def gate_sides(one: Document) -> Row:
 
 
 def problem_row(one: Document) -> Row:
-    """Return a problem of the ledger."""
+    """Return the row of a problem that a check of the ledger found."""
     return one.get("seq"), one["what"], one["found"]
 
 
