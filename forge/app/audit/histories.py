@@ -56,10 +56,7 @@ def history(
     baseline: str | None = None,
     limit: int,
 ) -> Answer:
-    """Return the newest `limit` measurements, oldest first, over `baseline` or the one that had to be beaten.
-
-    Raises UsageError unless one thing is asked for, and for an operation without a GPU.
-    """
+    """Return the newest `limit` measurements of one thing, oldest first; raise UsageError unless one is named."""
     if sum(given is not None for given in (kernel, candidate, op)) != 1:
         raise UsageError("a history shows one thing: expected a kernel's id, or --candidate, or --op with --gpu")
     if op is not None and gpu is None:

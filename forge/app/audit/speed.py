@@ -170,9 +170,7 @@ def fast_p(
     """Return, for each p, the share of attempted tasks with a correct candidate more than p times as fast.
 
     After Ouyang et al., "KernelBench: Can LLMs Write Efficient GPU Kernels?" (2025), section 3: correct and faster
-    than p, over all tasks. p = 0 asks only for correctness.
-
-    Raises UsageError for thresholds that aren't finite numbers of at least 0.
+    than p, over all tasks. p = 0 asks only for correctness. Raises UsageError for a bad p.
     """
     thresholds = sorted(set(levels))
     if not thresholds or not all(0 <= level < float("inf") for level in thresholds):

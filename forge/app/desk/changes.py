@@ -54,11 +54,9 @@ def submit(
     until: LastPhase | None,
     key: str | None,
 ) -> Data:
-    """Submit a candidate, in a run of its own, and ask for its phases up to `until`.
+    """Submit a candidate, in a run of its own, and ask for its phases up to `until`; raise NotFound without its task.
 
     With a `key`, a repeated call gives the same run; raises IdempotencyConflict if it has another candidate.
-
-    Raises NotFound for an unknown task.
     """
     _require_files(untrusted_files)
     created = find_task(workspace, task)

@@ -172,10 +172,8 @@ class RunDirectory:
         content = _manifest_bytes(self.sealed_path)
         problems = check(self.sealed_path, sha256(content))
         if problems:
-            raise IntegrityError(
-                f"run {self.run_id!r} was changed after it was sealed: {problems[0].kind} {problems[0].path!r}; "
-                "restore it from a backup"
-            )
+            found = f"{problems[0].kind} {problems[0].path!r}"
+            raise IntegrityError(f"run {self.run_id!r} was changed after it was sealed, {found}: restore a backup")
         manifest = _parse_manifest(self.sealed_path, content)
         if manifest.run_id != self.run_id:
             raise IntegrityError(f"{str(self.sealed_path)!r} holds the manifest of {manifest.run_id!r}: restore it")
