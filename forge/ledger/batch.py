@@ -109,7 +109,7 @@ def _serialise(event: Event) -> bytes:
     except LedgerCorrupt as error:
         raise IntegrityError(f"{event.TYPE} can't be read back, so it isn't recorded: {error.message}") from error
     if again != event:
-        raise IntegrityError(f"{event.TYPE} reads back as {again!r}: expected it as it was given, {event!r}")
+        raise IntegrityError(f"{event.TYPE} would read back as {again!r}: expected what was given, {event!r}")
     if not payload.isascii():
         _require_ascii_keys(event.TYPE, orjson.loads(payload))
     return payload
