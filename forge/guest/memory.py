@@ -68,7 +68,7 @@ def ran_out(error: BaseException) -> bool:
 
 
 def give_unused_memory_back(device: str) -> None:
-    """Return a device's memory that torch keeps unused, if it is much: other guests of the device may need it."""
+    """Let torch free the device memory that it keeps unused, from MOST_KEPT_BYTES on: other guests may need it."""
     import torch
 
     if device == "cuda" and torch.cuda.memory_reserved() - torch.cuda.memory_allocated() > MOST_KEPT_BYTES:

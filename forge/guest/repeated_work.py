@@ -83,7 +83,7 @@ def _remember_types() -> None:
 
 
 def _leave_out_what_changes_nothing() -> None:
-    """Spare the interpreter three kinds of work that change nothing.
+    """Leave out three kinds of the interpreter's work that change no result.
 
     It computes each sum of integers once more in 64 bits, for an assertion that is only made while a kernel is
     debugged. It compares the sizes of two equal blocks as if one had to be made larger. If an argument is no list, it
