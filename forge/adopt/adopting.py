@@ -147,11 +147,14 @@ class Adopted:
         return operation.function(None if own is None else require_signature(operation.described, own))
 
     def explain(self, op: str, *arguments: object) -> dict[str, object]:
-        """Say what a call with these operands would take, and why not the others. Nothing runs and nothing counts."""
+        """Say what a call with these operands would take, and why not the others. Nothing runs and nothing counts.
+
+        Nothing is loaded either: that a kernel can't be loaded is known after a call, or after `prepare`.
+        """
         operation = self._operation(op)
         first: torch.Tensor = arguments[0]
         index = first.get_device() if first.is_cuda else None
-        judged = operation.judge(operation.filled(arguments), index)
+        judged = operation.told(operation.filled(arguments), index)
         rejected = judged.result.rejected if judged.result is not None else []
         return {
             "op": op,

@@ -56,6 +56,7 @@ class Decider:
         self._lock = Lock()
         self._plans: dict[tuple[str, str], LoadablePlan | None] = {}
         self._loaded: dict[tuple[str, str, int], DevicePlan] = {}
+        self._unloadable: dict[tuple[str, str, str | None], WhyNot] = {}
 
     def after_fork(self) -> None:
         """Replace the lock in a forked process, since a thread of its parent may have held the old one."""
@@ -171,6 +172,20 @@ class Decider:
         self, op: OperationForm, judged: CallDecision, index: int | None, failed: Failed
     ) -> HostChoice | DeviceChoice | WhyNot:
         """Return the kernel that was judged to fit, loaded; a refusal if it can't be loaded here."""
+        loaded = self._load(op, judged, index, failed)
+        if isinstance(loaded, WhyNot):
+            self._unloadable[_tried(judged)] = loaded
+        return loaded
+
+    def as_tried(self, judged: CallDecision) -> CallDecision:
+        """Return the fallback in place of a kernel that a call of this publication couldn't load."""
+        if judged.backend is None or (why := self._unloadable.get(_tried(judged))) is None:
+            return judged
+        return judged._replace(backend=None, refusals=(*judged.refusals, (judged.backend, why)))
+
+    def _load(
+        self, op: OperationForm, judged: CallDecision, index: int | None, failed: Failed
+    ) -> HostChoice | DeviceChoice | WhyNot:
         assert judged.call is not None
         assert judged.kernel is not None
         assert judged.backend is not None
@@ -234,3 +249,10 @@ class Decider:
 
 def _refused(refusal: WhyNot) -> CallDecision:
     return CallDecision(None, None, None, (("guards", refusal),))
+
+
+def _tried(judged: CallDecision) -> tuple[str, str, str | None]:
+    """Return what a kernel that can't be loaded is remembered by, until the registry changes."""
+    assert judged.kernel is not None
+    assert judged.result is not None
+    return judged.result.generation, judged.kernel.kernel_id, judged.backend

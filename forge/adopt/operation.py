@@ -149,6 +149,10 @@ class AdoptedOperation:
             return CallDecision(None, None, None, (("process", self._stopped),))
         return self._decider.judge(self.described, arguments, index)
 
+    def told(self, arguments: Sequence[object], index: int | None) -> CallDecision:
+        """Return what a call would take, as far as calls before it have shown what can be loaded."""
+        return self._decider.as_tried(self.judge(arguments, index))
+
     def traced(self, arguments: Sequence[object]) -> TracedSource | None:
         """Return the promoted source of a call that a compiler traces; None if the operation stays opaque."""
         if self._stopped is not None:

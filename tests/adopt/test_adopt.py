@@ -252,8 +252,14 @@ def test_damaged_bytes_are_never_run(tmp_path):
     publish(tmp_path, [kernel("rmsnorm", RMSNORM + "# damaged later\n")])
     (tmp_path / "kernels" / "torch_rmsnorm_cpu_fp32_v1" / "kernel.py").write_text("raise SystemExit")
     with adopt(tmp_path, trust="promoted", refresh_s=0) as ops:
+        assert ops.explain("rmsnorm", *operands())["takes"] == "source"
         torch.ops.forge.rmsnorm(*operands(), EPS)
         assert took(ops) == {"not_loadable": 1}
+        told = ops.explain("rmsnorm", *operands())
+        assert (told["takes"], told["kernel_id"], told["reason"]) == ("fallback", None, "not_loadable")
+        assert told["passed_over"][-1][0] == "source"
+        (prepared,) = ops.prepare({"rmsnorm": [{"batch": 4, "hidden_size": 64}]}, dtype="fp32", device="cpu")
+        assert (prepared["takes"], prepared["reason"]) == ("fallback", "not_loadable")
 
 
 def test_threads_count_without_losing_a_call(registry):
