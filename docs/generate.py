@@ -148,7 +148,7 @@ def _commands() -> Iterator[str]:
     yield "Data goes to stdout: a table, or with `--json` one JSON document."
     yield "Progress, hints and errors go to stderr."
     yield ""
-    yield "Exit status: 0 done or accepted; 1 refused; 2 bad input; 3 this machine can't do it."
+    yield "Exit status: 0 done or accepted; 1 refused; 2 bad input; 3 this machine can't do it; 130 interrupted."
     yield "`forge demo` exits 0 only if its honest kernel was promoted and its cheat refused."
     yield ""
     found = list(_walk(command_tree(), "forge"))

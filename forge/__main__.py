@@ -158,15 +158,11 @@ def _goes_on_with(ended: BaseException) -> str | None:
 
 def _leave_interrupted(following: str | None = None) -> "NoReturn":
     """End after an interruption; name what goes on: the command that was said, or the run that the command had."""
-    from forge.cli import command_of
-    from forge.cli.index import RUN_COMMANDS
     from forge.cli.output import say
-    from forge.cli.suggest import suggest
+    from forge.cli.suggest import after_interruption, suggest
 
-    of_a_run = not RUN_COMMANDS.isdisjoint(sys.argv[1:2])
-    said = "what was recorded stays, and a run can be taken up again" if of_a_run else "what was recorded stays"
+    said, usual = after_interruption(sys.argv[1:])
     say(f"interrupted; {said}")
-    usual = "forge run show last" if of_a_run else f"{command_of(sys.argv[1:])} --help"
     suggest("try", following or usual)
     sys.exit(INTERRUPTED)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from forge.cli.output import WIDEST_CELL, emit_table
-from forge.cli.suggest import at_home
+from forge.cli.suggest import after_interruption, at_home
 from tests.cli.asking import built_once, copied
 
 FORGE = [sys.executable, "-m", "forge"]
@@ -124,6 +124,23 @@ def test_an_interrupted_command_says_so(home: Path) -> None:
         _, said = running.communicate(timeout=60)
     assert running.returncode == 130
     assert said.startswith("interrupted; what was recorded stays")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "following"),
+    [
+        ("verify r3", "forge run show r3"),
+        ("bench last-2 --attempts 3", "forge run show last-2"),
+        ("submit 20260101T120000_rmsnorm_cpu_1f00aa my", "forge run show 20260101T120000_rmsnorm_cpu_1f00aa"),
+        ("verify --again r3", "forge run list"),
+        ("bench triton_rmsnorm_h200_bf16_b16_h4096_v1 --replicate", "forge run list"),
+        ("verify", "forge run list"),
+        ("check a.py b.py", "forge check --help"),
+        ("ledger verify --full", "forge ledger verify --help"),
+    ],
+)
+def test_an_interrupted_command_names_its_own_run(arguments: str, following: str) -> None:
+    assert after_interruption(arguments.split())[1] == following
 
 
 @pytest.mark.parametrize(
