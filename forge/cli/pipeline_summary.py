@@ -35,7 +35,8 @@ def speedup_of(benchmark: Answer | None) -> Answer | None:
     """Return the speedup over the baseline that had to be beaten, at the first shape; None if it wasn't measured."""
     if benchmark is None or not benchmark.get("workloads") or benchmark["baseline_used"] is None:
         return None
-    against = benchmark["workloads"][0]["baselines"].get(benchmark["baseline_used"])
+    timed = benchmark["workloads"][0]
+    against = (timed["confirmation"] or timed)["baselines"].get(benchmark["baseline_used"])
     if against is None:
         return None
     return {"baseline": benchmark["baseline_used"], "ratio": against["speedup"], "ci95": against["ci95"]}

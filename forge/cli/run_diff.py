@@ -65,8 +65,9 @@ def _show_times(found: Data) -> None:
 def _time_rows(side: str, times: Data | None) -> list[tuple[str, ...]]:
     rows: list[tuple[str, ...]] = []
     for workload in times["workloads"] if times else ():
-        first = (side, shape_text(workload["shape"]), f"{workload['candidate_ns'] / 1000:.2f}")
-        for baseline, against in workload["baselines"].items():
+        timed = workload["confirmation"] or workload
+        first = (side, shape_text(workload["shape"]), f"{timed['candidate_ns'] / 1000:.2f}")
+        for baseline, against in timed["baselines"].items():
             low, high = against["ci95"]
             rows.append((*first, baseline, f"{against['speedup']:.3f}x", f"{low:.3f} to {high:.3f}x"))
     return rows

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from forge.cli.pipeline_summary import speedup_of
 from tests.app.prepared import benchmarked_run
 from tests.app.test_crash import killed
 from tests.cli.asking import EXAMPLES, HONEST, Answer, ask, create_task, history, ledger_stands
@@ -204,3 +205,15 @@ def test_a_beginning_of_several_tasks_is_refused(home: Path) -> None:
     answer = pipeline(home, "cpp", HONEST)
     assert answer.status == 2
     assert "0 runs and 2 tasks (cpp_" in answer.error
+
+
+def test_a_summary_has_the_confirmations_speedup_where_one_was_made() -> None:
+    def timed(ratio: float) -> dict[str, Any]:
+        return {"baselines": {"eager": {"speedup": ratio, "ci95": [ratio - 0.1, ratio + 0.1]}}}
+
+    first = timed(2.0)
+    for confirmation, expected in ((None, 2.0), (timed(1.5), 1.5)):
+        answer = {"baseline_used": "eager", "workloads": [{**first, "confirmation": confirmation}]}
+        found = speedup_of(answer)
+        assert found is not None
+        assert (found["ratio"], found["ci95"][0]) == (expected, expected - 0.1)

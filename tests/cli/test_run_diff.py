@@ -65,8 +65,11 @@ def test_two_timed_runs_show_both_times_with_their_intervals(home: Path) -> None
     assert medians[0] > medians[1]
     shown = ask("run", "diff", first, second, "--home", home)
     for side in "ab":
-        against = found["times"][side]["workloads"][0]["baselines"]["eager"]
+        workload = found["times"][side]["workloads"][0]
+        against = workload["confirmation"]["baselines"]["eager"]
+        assert against["speedup"] != workload["baselines"]["eager"]["speedup"]
         assert f"{against['speedup']:.3f}x" in shown.out
+        assert f"{workload['baselines']['eager']['speedup']:.3f}x" not in shown.out
         assert f"{against['ci95'][0]:.3f} to {against['ci95'][1]:.3f}x" in shown.out
     assert "weren't timed side by side" in shown.err
 
