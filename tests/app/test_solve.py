@@ -104,9 +104,12 @@ def test_a_file_without_a_module_and_an_author_that_works_for_one_task_are_refus
         ("none.py", "command", "has no class Model"),
         ("some.py", "search", "can't work on parts of a module"),
         ("some.py", "person", "expected model or command"),
+        ("some.py", "model", "author 'model': expected --model"),
+        ("some.py", "command", "author 'command': expected --agent-cmd"),
     ):
         found = ask("agent", "solve", tmp_path / file, "--author", author, "--home", empty)
         assert found.status == 2
         assert why in found.error
+        assert found.last == "try: forge agent solve --help"
     with Workspace.open(empty) as workspace:
         assert not any(isinstance(one.event, TaskCreated) for one in workspace.ledger.read())

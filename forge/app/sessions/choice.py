@@ -9,7 +9,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from forge.app.sessions.author_folders import HINT, read_source
+from forge.app.sessions.author_folders import read_source
 from forge.app.sessions.briefed import briefed_source, known_prices, model_of, model_settings
 from forge.app.sessions.coding_agent import CodingAgent, parse_command
 from forge.app.sessions.model_exchange import Model
@@ -61,15 +61,20 @@ class AuthorChoice:
         }
 
 
+def require_means(workspace: Workspace, choice: AuthorChoice, key_file: Path | None) -> None:
+    """Raise UsageError for options that don't fit the author, and for a model without its key; it needs no task."""
+    _require_options(choice)
+    if choice.kind == "model":
+        assert choice.model is not None
+        settings = model_settings(choice.model, choice.base_url, choice.options)
+        model_of(AuthorSource(kind="model", files={}, options={}, settings=settings), key_file)
+    elif choice.kind in TAKES:
+        _outside_settings(workspace, choice)
+
+
 def source_of(workspace: Workspace, task: str, choice: AuthorChoice) -> AuthorSource:
     """Return what the chosen author is made from; raise UsageError for options that don't fit it."""
-    if choice.kind not in KINDS:
-        raise UnknownName("author", choice.kind, list(KINDS))
-    wanted = TAKES.get(choice.kind, {"--template": True})
-    for option, given in choice.given().items():
-        if wanted.get(option, False) is not given and wanted.get(option, False) is not None:
-            expected = f"no {option}" if given else option
-            raise UsageError(f"author {choice.kind!r}: expected {expected}", hint=HINT)
+    _require_options(choice)
     if choice.kind == "model":
         assert choice.model is not None
         settings = model_settings(choice.model, choice.base_url, choice.options)
@@ -81,6 +86,16 @@ def source_of(workspace: Workspace, task: str, choice: AuthorChoice) -> AuthorSo
     return read_source(
         choice.kind, choice.template, {name: _whole(name, one) for name, one in choice.options.items()}
     )
+
+
+def _require_options(choice: AuthorChoice) -> None:
+    if choice.kind not in KINDS:
+        raise UnknownName("author", choice.kind, list(KINDS))
+    wanted = TAKES.get(choice.kind, {"--template": True})
+    for option, given in choice.given().items():
+        if wanted.get(option, False) is not given and wanted.get(option, False) is not None:
+            expected = f"no {option}" if given else option
+            raise UsageError(f"author {choice.kind!r}: expected {expected}")
 
 
 def answering(workspace: Workspace, source: AuthorSource, key_file: Path | None) -> "Model | CodingAgent | None":
@@ -105,11 +120,11 @@ def _outside_settings(workspace: Workspace, choice: AuthorChoice) -> dict[str, s
     """Return the stored settings of a command or a person; raise UsageError for those that can't work here."""
     unknown = sorted(set(choice.options) - set(OutsideOptions.model_fields))
     if unknown:
-        raise UsageError(f"unknown option {unknown[0]!r} of author {choice.kind!r}: expected minutes", hint=HINT)
+        raise UsageError(f"unknown option {unknown[0]!r} of author {choice.kind!r}: expected minutes")
     try:
         options = OutsideOptions.model_validate(dict(choice.options))
     except ValidationError as error:
-        raise UsageError(f"bad option: {misfit(error, OutsideOptions)}", hint=HINT) from error
+        raise UsageError(f"bad option: {misfit(error, OutsideOptions)}") from error
     settings = {"options": options.model_dump_json()}
     if choice.kind == "person":
         return settings
@@ -121,7 +136,7 @@ def _outside_settings(workspace: Workspace, choice: AuthorChoice) -> dict[str, s
 
 def _whole(name: str, text: str) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) <= len("100000")):
-        raise UsageError(f"bad option {name}={text!r:.100}: expected NAME=N, such as finalists=2", hint=HINT)
+        raise UsageError(f"bad option {name}={text!r:.100}: expected NAME=N, such as finalists=2")
     return int(text)
 
 

@@ -3,7 +3,7 @@
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from forge.app.sessions.choice import AuthorChoice, answering, prices_for, source_of
+from forge.app.sessions.choice import AuthorChoice, answering, prices_for, require_means, source_of
 from forge.app.sessions.coding_agent import CodingAgent
 from forge.app.sessions.opening import Means, SessionRequest, open_session, work_off
 from forge.app.workspace import Workspace
@@ -33,6 +33,7 @@ class SharedWork:
         if self.choice.kind not in WORKS_FOR_MANY:
             expected = " or ".join(WORKS_FOR_MANY)
             raise UsageError(f"author {self.choice.kind!r} can't work on parts of a module: expected {expected}")
+        require_means(self.workspace, self.choice, self.key_file)
 
     @property
     def identity(self) -> Digest:
