@@ -148,6 +148,14 @@ def test_an_unknown_session_and_an_empty_folder_are_named(home: Path, tmp_path: 
     assert "has 0 folders: expected 1 to 1000" in answer.error
 
 
+def test_a_folder_without_a_candidate_is_named_and_not_left_out(home: Path, drafts: Path) -> None:
+    (drafts / "__pycache__").mkdir()
+    (drafts / "three").mkdir()
+    answer = ask("agent", "run", "last", "--author", "folders", "--template", drafts, "--home", home)
+    assert answer.status == 2
+    assert "three' has no candidate: expected kernel.py" in answer.error
+
+
 def test_a_person_gets_the_brief_submits_and_reads_the_feedback(home: Path, drafts: Path) -> None:
     begun = ask("agent", "run", task_of(home), "--author", "person", "--home", home)
     assert begun.status == 0, begun

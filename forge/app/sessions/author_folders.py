@@ -55,4 +55,8 @@ def _folders(folder: Path) -> dict[str, str]:
             if isinstance(content, BadFolder):
                 raise UsageError(f"bad candidate {str(path.parent)!r}: {content.message}")
             found[f"{path.parent.name}/{path.name}"] = content.decode()
+    drafts = {name.partition("/")[0] for name in found}
+    for one in subfolders:
+        if one.name not in drafts and one.name != "__pycache__":
+            raise UsageError(f"the folder {str(one)!r} has no candidate: expected {', '.join(REQUIRED_FILES)} in it")
     return found
