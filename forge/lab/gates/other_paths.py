@@ -1,7 +1,7 @@
 """Chooses shapes at which kernels often go another way than at the public one: long rows, many rows, large operands.
 
 Other gates ask such shapes with normal values. Here they are small enough to be asked with every kind of values. An
-interpreter gets none of them, since they take it minutes.
+interpreter gets three of them, and only some kinds of values, since all would take it minutes.
 """
 
 from collections.abc import Mapping
@@ -35,18 +35,25 @@ MOST_FREE = 5
 MOST_ELEMENTS = 2**15 - 1
 """Number of elements in an operand, at most. Torch starts threads for larger ones, and their starts take longer than
 the work."""
+INTERPRETED_ROWS, INTERPRETED_MANY = 2, (265, 400)
+"""Number of long rows that an interpreter is asked, for values of both signs, and the range of its many rows. Their
+number is odd, so that a last program of several rows isn't full. Kernels for GPUs give a program several rows from
+some multiple of their multiprocessors on, as from 264 rows."""
+MOST_INTERPRETED_FREE, MOST_INTERPRETED_ELEMENTS = 2, 2**18
+"""Size of any other axis, and number of elements in an operand, at most, that an interpreter is asked. Chosen; its
+time goes with the number of programs, which rows and other axes multiply, and hardly with the elements of a row."""
 
 
 def shapes(
-    kernel: LoadedKernel, *, rows: int = LONG_ROWS, modulus: int = 1, remainder: int = 0
+    kernel: LoadedKernel, *, rows: int = LONG_ROWS, modulus: int = 1, remainder: int = 0, interpreted: bool = False
 ) -> list[Mapping[str, int]]:
     """Return the shapes that may be asked: `rows` long rows, a very long one, many short ones, and large operands.
 
     Widths have this remainder. A shape whose operands would be too large becomes shorter; if it is then like the
-    usual ones, it is left out.
+    usual ones, it is left out. An interpreter gets none of them, or with `interpreted` its own few.
     """
     if not kernel.runner.takes_large_shapes:
-        return []
+        return _interpreted(kernel) if interpreted else []
     operation, rng = kernel.operation, kernel.rng
     row_axis, reduced = operation.row_axis, operation.reduced_axis
     thin = _with_short_axes(kernel)
@@ -59,6 +66,17 @@ def shapes(
     many = {**thin, row_axis: log_uniform(rng, *MANY_ROWS), reduced: narrow}
     found += [_shortened(kernel, many, row_axis), *_large(kernel, thin)]
     return [shape for shape in kernel.shapes(*found) if shape != kernel.shape and kernel.fits(shape, 1)]
+
+
+def _interpreted(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return the shapes that an interpreter is asked: long rows, very long ones, and an odd number of short ones."""
+    operation, rng = kernel.operation, kernel.rng
+    wanted = [(INTERPRETED_ROWS, log_uniform(rng, *ends)) for ends in (LONG, VERY_LONG)]
+    wanted.append((log_uniform(rng, *INTERPRETED_MANY) | 1, log_uniform(rng, *NARROW)))
+    thin = _with_short_axes(kernel, MOST_INTERPRETED_FREE)
+    found = [{**thin, operation.row_axis: rows, operation.reduced_axis: width} for rows, width in wanted]
+    small = [shape for shape in found if largest_operand(operation, shape) <= MOST_INTERPRETED_ELEMENTS]
+    return [shape for shape in kernel.shapes(*small) if shape != kernel.shape and kernel.fits(shape, 1)]
 
 
 def _large(kernel: LoadedKernel, thin: Mapping[str, int]) -> list[Mapping[str, int]]:
@@ -85,9 +103,9 @@ def quick_shape(kernel: LoadedKernel, rows: int, width: int) -> Mapping[str, int
     return shape
 
 
-def _with_short_axes(kernel: LoadedKernel) -> dict[str, int]:
+def _with_short_axes(kernel: LoadedKernel, most: int = MOST_FREE) -> dict[str, int]:
     free = kernel.operation.free_axes
-    return {**kernel.shape, **{axis: min(MOST_FREE, kernel.shape[axis]) for axis in free}}
+    return {**kernel.shape, **{axis: min(most, kernel.shape[axis]) for axis in free}}
 
 
 def _shortened(

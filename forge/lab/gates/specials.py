@@ -78,7 +78,10 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     count = max(len(operation.activations) * len(PATTERNS) + 1, MASKED_ROWS if operation.masks else 0)
     rows = {**kernel.shape, operation.row_axis: count}
     shapes = (rows, {**rows, operation.reduced_axis: odd_width(kernel.rng)}, {**rows, operation.reduced_axis: 1})
-    return (*(narrowed(operation, shape) for shape in shapes), *other_paths.shapes(kernel, rows=count))
+    return (
+        *(narrowed(operation, shape) for shape in shapes),
+        *other_paths.shapes(kernel, rows=count, interpreted=True),
+    )
 
 
 SPECIALS = Gate(
