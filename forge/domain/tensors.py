@@ -154,7 +154,7 @@ class Slots(Value):
     """Distinct whole numbers below the size of an axis, or -1 for no slot.
 
     About an eighth of the entries are -1, and so are entries beyond the number of slots. Workloads of unusual values
-    also draw other patterns: all -1, every slot, runs of consecutive slots.
+    also draw other patterns: all -1, every slot, runs of consecutive slots, and runs that are out of order inside.
     """
 
     axis: str

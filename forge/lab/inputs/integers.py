@@ -162,6 +162,20 @@ def _runs_down(count: int, size: int, generator: torch.Generator) -> torch.Tenso
     return _runs_up(count, size, generator).flip(0)
 
 
+def _run_out_of_order(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    """Return a rising run of slots with both ends in place, two inner slots exchanged, and mostly one left out."""
+    import torch
+
+    taken = min(count, size)
+    first = random_below(size - taken + 1, generator)
+    run = torch.arange(first, first + taken)
+    if taken > 3:
+        one, other, left_out = (torch.randperm(taken - 2, generator=generator) + 1)[[0, 1, -1]].tolist()
+        run[[one, other]] = run[[other, one]]
+        run[left_out] = -1 if random_below(4, generator) else run[left_out]
+    return torch.cat([run, torch.full((count - taken,), -1)])
+
+
 def _no_slot(count: int, _: int, __: torch.Generator) -> torch.Tensor:
     import torch
 
@@ -181,5 +195,5 @@ def _scattered(count: int, size: int, taken: int, generator: torch.Generator) ->
 
 _PARTS: tuple[Pattern, ...] = (_some_parts, _all_parts, _less_than_all, _parts_alike, _all_in_one, _nothing)
 """Patterns of parts; the first one is the usual one."""
-_SLOTS: tuple[Pattern, ...] = (_some_slots, _all_slots, _runs_up, _runs_down, _no_slot)
+_SLOTS: tuple[Pattern, ...] = (_some_slots, _all_slots, _runs_up, _runs_down, _run_out_of_order, _no_slot)
 """Patterns of slots; the first one is the usual one."""
