@@ -68,6 +68,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *(
         _nothing,
         _at_random_places(math.nan),
+        _at_random_places(-math.nan),
         _at_random_places(math.inf),
         _at_random_places(-math.inf),
         _at_random_places(math.inf, -math.inf),
@@ -75,7 +76,7 @@ PATTERNS: tuple[Pattern, ...] = (
     *(_everywhere(math.nan), _everywhere(math.inf), _everywhere(-math.inf), _last),
     *(_masked_in_front, _masked_behind, _masked_but_for_a_few),
 )
-"""Patterns that the rows get in turn."""
+"""Patterns that the rows get in turn. A NaN has its sign bit in one of them, as x86 makes it of 0 / 0."""
 
 
 def with_special_rows(
