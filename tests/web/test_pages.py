@@ -320,6 +320,8 @@ def test_what_is_in_an_undecided_run_is_shown_to_its_author_alone(server: Served
     assert "numerics" in page(server, f"/runs/{run_id}", "eve").text
     candidate = server.get(f"/runs/{run_id}").json()["candidate"]
     assert page(server, f"/candidates/{candidate}").status_code == 404
+    assert f"/candidates/{candidate}" not in page(server, f"/runs/{run_id}").text
+    assert f"/candidates/{candidate}" in page(server, f"/runs/{run_id}", "eve").text
 
 
 def test_a_server_that_only_reads_serves_no_form(filled_workspace: Path, tmp_path: Path) -> None:
