@@ -12,6 +12,8 @@ what was measured, at the nearest measured shape, with the distance. The answer'
 - `family`: one of the above on another GPU of the same architecture. The policy must allow it.
 - `none`: nothing may run here; `rejected` says why
 
+Along an axis with one or two verified sizes, `between` and `nearest` answer at these sizes alone.
+
 In this order the better match wins. Among equal ones the smaller distance to a measured shape decides, then the lower
 median time there, then the kernel id. Deprecated kernels answer only if allowed and if nothing else does; revoked
 ones and those without valid evidence never. Nothing is imported before a registry is opened, and no promoted code

@@ -27,6 +27,9 @@ SEQS = ("verified_seq", "benchmark_seq", "promoted_seq")
 """Fields of a published kernel that are numbers of events."""
 MOST_AXES = 16
 """Largest number of axes of a shape. Every group of them has a largest product, so 16 axes have 65,535."""
+FEWEST_SIZES = 3
+"""Number of verified sizes of an axis from which sizes between them are answered. A verification asks an axis that it
+varies at ten sizes and more; one that it leaves alone has the task's size, and perhaps that of a listed workload."""
 QUANTITIES = ("median_ns", "baseline_median_ns", "speedup", "low", "high")
 """Fields of a measurement that are numbers above 0: times in nanoseconds, and ratios."""
 
@@ -34,7 +37,7 @@ QUANTITIES = ("median_ns", "baseline_median_ns", "speedup", "low", "high")
 class Domain:
     """The shapes with the same axes in which a kernel was verified; sizes are in order of the axes' names."""
 
-    __slots__ = ("axes", "declared", "least", "most", "products", "unproven", "verified")
+    __slots__ = ("axes", "declared", "few", "least", "most", "products", "unproven", "verified")
 
     def __init__(
         self,
@@ -50,6 +53,8 @@ class Domain:
         answered = (sizes for sizes in shapes if sizes not in self.unproven)
         self.verified = frozenset(sizes for sizes in answered if self.undeclared(sizes) is None)
         self.least, self.most = tuple(map(min, columns)), tuple(map(max, columns))
+        self.few = tuple(found if len(found := sorted(set(one))) < FEWEST_SIZES else None for one in columns)
+        """Of each axis the verified sizes, if they are few."""
         self.products = _largest_products(len(axes), shapes)
         """Places of two or more axes -> the largest product of their sizes in a verified shape."""
 
@@ -60,15 +65,18 @@ class Domain:
     def beyond(self, sizes: tuple[int, ...]) -> str | None:
         """Return why a shape lies outside what was verified, or None.
 
-        Each size lies between verified ones. No product of sizes is larger than in a verified shape. An operand's
-        number of elements is such a product, and a larger one may overflow an offset. The kernel isn't known to be
-        slow there.
+        Each size lies between verified ones, or is one of them if they are few. No product of sizes is larger than in
+        a verified shape. An operand's number of elements is such a product, and a larger one may overflow an offset.
+        The kernel isn't known to be slow there.
         """
         if sizes in self.unproven:
             return f"measured at this shape, and not promoted for it: {self.unproven[sizes]}"
         for axis, size, least, most in zip(self.axes, sizes, self.least, self.most, strict=True):
             if not least <= size <= most:
                 return f"shape outside the verified domain: {axis} {size}, verified {least} to {most}"
+        for axis, size, few in zip(self.axes, sizes, self.few, strict=True):
+            if few is not None and size not in few:
+                return f"shape outside the verified domain: {axis} {size}, verified at {' and '.join(map(str, few))} alone"
         for places, most in self.products:
             product = _product(sizes, places)
             if product > most:

@@ -75,11 +75,24 @@ def test_a_shape_outside_the_verified_domain_is_never_answered(history, tmp_path
     assert found.rejected[0][1].startswith("shape")
 
 
+@pytest.mark.parametrize(("size", "match"), [(64, "nearest"), (96, "none"), (128, "nearest")])
+def test_a_size_between_two_is_not_answered_where_an_axis_was_not_varied(history, tmp_path, size, match):
+    """As a head's size: one of the task and another of a listed workload say nothing of those between."""
+    others = [{"batch": 1, "hidden_size": 64}, {"batch": 32, "hidden_size": 128}]
+    promoted(history, wanted=task(shape={"batch": 64, "hidden_size": 128}), shapes=tuple(others))
+    asked = {**ASK, "shape": {"batch": 16, "hidden_size": size}}
+    found = published(history, tmp_path).lookup(**asked, policy=Policy(shape="nearest"))
+    assert found.match == match
+    if match == "none":
+        assert found.rejected[0][1] == "shape outside the verified domain: hidden_size 96, verified at 64 and 128 alone"
+
+
 def test_exact_beats_covered_beats_nearest_whatever_the_times(history, tmp_path):
     measured = promoted(history, name="a", median_ns=9000.0, shapes=())
     other = task(shape={"batch": 64, "hidden_size": 8192})
     promoted(history, name="b", wanted=other, median_ns=10.0, shapes=(SHAPE,))
-    promoted(history, name="c", wanted=other, median_ns=1.0, shapes=({"batch": 1, "hidden_size": 1},))
+    few = tuple({"batch": batch, "hidden_size": size} for batch, size in ((1, 1), (32, 64)))
+    promoted(history, name="c", wanted=other, median_ns=1.0, shapes=few)
     found = published(history, tmp_path).lookup(**ASK, policy=Policy(shape="nearest"))
     assert (found.match, found.kernel.kernel_id) == ("exact", measured)
     assert {reason for _, reason in found.rejected} == {f"{measured} is the better match"}
