@@ -29,7 +29,7 @@ MOST_AXES = 16
 """Largest number of axes of a shape. Every group of them has a largest product, so 16 axes have 65,535."""
 FEWEST_SIZES = 3
 """Number of verified sizes of an axis from which sizes between them are answered. A verification asks an axis that it
-varies at ten sizes and more; one that it leaves alone has the task's size, and perhaps that of a listed workload."""
+varies at many sizes. One that it leaves alone has the task's size, and perhaps that of a listed workload."""
 QUANTITIES = ("median_ns", "baseline_median_ns", "speedup", "low", "high")
 """Fields of a measurement that are numbers above 0: times in nanoseconds, and ratios."""
 

@@ -84,7 +84,9 @@ def test_a_size_between_two_is_not_answered_where_an_axis_was_not_varied(history
     found = published(history, tmp_path).lookup(**asked, policy=Policy(shape="nearest"))
     assert found.match == match
     if match == "none":
-        assert found.rejected[0][1] == "shape outside the verified domain: hidden_size 96, verified at 64 and 128 alone"
+        assert (
+            found.rejected[0][1] == "shape outside the verified domain: hidden_size 96, verified at 64 and 128 alone"
+        )
 
 
 def test_exact_beats_covered_beats_nearest_whatever_the_times(history, tmp_path):
