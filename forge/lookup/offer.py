@@ -76,7 +76,8 @@ class Domain:
                 return f"shape outside the verified domain: {axis} {size}, verified {least} to {most}"
         for axis, size, few in zip(self.axes, sizes, self.few, strict=True):
             if few is not None and size not in few:
-                return f"shape outside the verified domain: {axis} {size}, verified at {' and '.join(map(str, few))} alone"
+                alone = " and ".join(map(str, few))
+                return f"shape outside the verified domain: {axis} {size}, verified at {alone} alone"
         for places, most in self.products:
             product = _product(sizes, places)
             if product > most:
