@@ -118,7 +118,7 @@ def test_an_unfinished_run_is_taken_up_and_a_decided_one_is_not_asked_again(
     honest, *others = first.document["folders"]
     assert (honest["run_id"], honest["origin"], honest["verdict"]) == (half_done, "taken up", "accepted")
     assert honest["kernel_id"] is not None
-    against = honest["phases"]["bench"]["workloads"][0]["baselines"]["eager"]
+    against = honest["phases"]["bench"]["workloads"][0]["confirmation"]["baselines"]["eager"]
     assert honest["speedup"] == {"baseline": "eager", "ratio": against["speedup"], "ci95": against["ci95"]}
     assert [one["origin"] for one in others] == ["opened", "opened"]
     before = history(home)
