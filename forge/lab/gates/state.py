@@ -30,6 +30,9 @@ OTHER_TYPE: DType = "bf16"
 """Default type of torch for the last call."""
 ODD_WIDTHS = (65, 257)
 """Range from which odd widths are drawn at random, beyond a usual block."""
+SERVED_ROWS = 11
+"""Number of rows of the short shape that is asked in inference mode first. No later gate asks it: a workspace that a
+kernel keeps for this shape can't be written to outside that mode."""
 THRESHOLD = "the same answer before and after, within what rounding explains"
 """Words for what the gate allows."""
 
@@ -84,7 +87,7 @@ def _others(kernel: LoadedKernel) -> list[Case]:
 def _served_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return shapes at which a kernel may go another way when it is served, too: a short odd row and larger ones."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
-    odd = kernel.shapes({**kernel.shape, rows: 3, reduced: odd_size(kernel.rng, *ODD_WIDTHS)})
+    odd = kernel.shapes({**kernel.shape, rows: SERVED_ROWS, reduced: odd_size(kernel.rng, *ODD_WIDTHS)})
     return [*(shape for shape in odd if shape != kernel.shape), *other_paths.shapes(kernel)]
 
 
