@@ -3,6 +3,8 @@
 Reads what a call returned: its tensors, and how tuples, lists and dictionaries nest them.
 """
 
+import gc
+from abc import ABCMeta
 from collections import OrderedDict, UserDict, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from types import MappingProxyType
@@ -20,6 +22,8 @@ _READING = ("__getattribute__", "__getitem__", "__iter__", "__len__")
 """Methods by which a caller reads any container; a tuple's fields may have any other name."""
 _READING_BY_KEY = (*_READING, "get", "items", "keys", "values")
 """Methods by which a caller reads a dictionary."""
+_METACLASSES = (type, ABCMeta)
+"""Classes of classes that say truly which methods a class has."""
 
 
 class OtherKeysError(Exception):
@@ -63,11 +67,20 @@ def _require_stored(returned: object, depth: int = 0) -> None:
     if not isinstance(returned, Mapping | tuple | list) or depth >= MOST_DEPTH:
         return
     kind = type(returned)
+    if type(kind) not in _METACLASSES:
+        raise OtherFormError("the call returns a container whose class has a class of its own, expected plain ones")
     for name in _READING_BY_KEY if isinstance(returned, Mapping) else _READING:
         if next((one for one in kind.__mro__ if name in vars(one)), object) not in _STORING:
             raise OtherFormError(f"the call returns a {kind.__name__} with a {name} of its own, expected plain ones")
-    for one in returned.values() if isinstance(returned, Mapping) else returned:
+    for one in (*_wrapped(returned), *(returned.values() if isinstance(returned, Mapping) else returned)):
         _require_stored(one, depth + 1)
+
+
+def _wrapped(returned: object) -> Iterable[object]:
+    """Return the dictionaries that a container hands its reads to; a proxy doesn't show its own otherwise."""
+    if isinstance(returned, MappingProxyType):
+        return gc.get_referents(returned)
+    return (returned.data,) if isinstance(returned, UserDict) else ()
 
 
 def flatten(returned: object) -> tuple[torch.Tensor, ...]:

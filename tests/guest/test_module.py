@@ -258,6 +258,21 @@ class _LazyList(list[torch.Tensor]):
         return iter((torch.ones(1),))
 
 
+class _SaysItIsPlain(type):
+    __mro__ = (tuple, object)  # what a reader of the class would believe
+
+
+class _Disguised(tuple[torch.Tensor, ...], metaclass=_SaysItIsPlain):
+    def __getitem__(self, place: object) -> Any:
+        return torch.zeros(1)
+
+
+def _user_dict(content: dict[str, torch.Tensor]) -> UserDict[str, torch.Tensor]:
+    found: UserDict[str, torch.Tensor] = UserDict()
+    found.data = content
+    return found
+
+
 @pytest.mark.parametrize(
     "returned",
     [
@@ -267,8 +282,14 @@ class _LazyList(list[torch.Tensor]):
         _LazyList((torch.zeros(1),)),
         (_LazyTuple((torch.ones(1),)),),
         {"a": _LazyList((torch.zeros(1),))},
+        MappingProxyType(_LazyDict(a=torch.ones(1))),
+        _user_dict(_LazyDict(a=torch.ones(1))),
+        _Disguised((torch.ones(1),)),
     ],
-    ids=["a mapping", "a dictionary", "a tuple", "a list", "in a tuple", "in a dictionary"],
+    ids=[
+        *("a mapping", "a dictionary", "a tuple", "a list", "in a tuple", "in a dictionary"),
+        *("behind a proxy", "in a user's dictionary", "with a class of its class"),
+    ],
 )
 def test_a_container_that_computes_what_is_read_is_refused(returned: object) -> None:
     keys = tuple(key for key, _ in results.flatten_with_places(returned) if key)
