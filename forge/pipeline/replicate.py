@@ -48,9 +48,11 @@ def conclude(case: ReplicatedKernel, measured: Measured) -> phase.Outcome:
         return _recorded(case, reason=Reason(code="INFRASTRUCTURE", message=why), raw=raw)
     unmet = first_unmet(case.evidence.task, case.evidence.policy, timing, used)
     against = None if unmet is None else Reason(code=unmet.code, message=unmet.against)
-    comparisons = compared(case, timing)
+    pairs = _pairs(case, timing)
+    comparisons = tuple(_compared(case, one) for one in pairs)
     if unmet is None or unmet.is_undecided_speedup:
-        apart = next((_contradiction(one) for one in comparisons if not agree(one)), None)
+        both = zip(comparisons, pairs, strict=True)
+        apart = next((_contradiction(one, pair) for one, pair in both if not agree(one)), None)
         against = apart or against
     return _recorded(case, reason=against, raw=raw, timing=timing, used=used, comparisons=comparisons)
 
@@ -67,31 +69,40 @@ def outcome_of(reason: Reason | None) -> Outcome:
     return "inconclusive" if reason.code in UNDECIDED | OUT_OF_ROOM else "contradicted"
 
 
-def compared(case: ReplicatedKernel, timing: WorkloadTiming) -> tuple[ReplicatedSpeedup, ...]:
-    """Return the two measurements over the promotion's baseline, with the difference that sessions may make."""
+@dataclass(frozen=True)
+class _Pair:
+    """The two measurements of one regime, and the baseline whose ratios are compared."""
+
+    regime: Regime
+    baseline: BaselineKind
+    first: AnyTiming
+    second: AnyTiming
+
+
+def _pairs(case: ReplicatedKernel, timing: WorkloadTiming) -> tuple[_Pair, ...]:
+    """Return the two measurements over the promotion's baseline, for each regime that both have."""
     first = case.first.event.workloads[0]
-    cold = _compared(case, "cold", case.promoted.baseline, first.confirmation or first, timing)
+    cold = _Pair("cold", case.promoted.baseline, first.confirmation or first, timing)
     then, now = first.residency, timing.residency
     if then is None or now is None or then.timing is None or now.timing is None:
         return (cold,)
     resident, kind = then.timing, fastest(case.evidence.task, then.timing.speedups)
     if not any(one.baseline == kind for one in now.timing.speedups):
         return (cold,)
-    return (cold, _compared(case, "resident", kind, resident.confirmation or resident, now.timing))
+    return (cold, _Pair("resident", kind, resident.confirmation or resident, now.timing))
 
 
-def _compared(
-    case: ReplicatedKernel, regime: Regime, kind: BaselineKind, first: AnyTiming, second: AnyTiming
-) -> ReplicatedSpeedup:
-    earlier = [one for one in case.earlier if one.regime == regime]
-    spread, known = allowed_spread(earlier, case.evidence.policy, second)
+def _compared(case: ReplicatedKernel, pair: _Pair) -> ReplicatedSpeedup:
+    """Return both speedups, with the difference that sessions may make."""
+    earlier = [one for one in case.earlier if one.regime == pair.regime]
+    spread, known = allowed_spread(earlier, case.evidence.policy, pair.second)
     return ReplicatedSpeedup(
-        regime=regime,
-        baseline=kind,
-        first=speedup_of(first, kind).interval,
-        first_pairs=first.process_pairs,
-        second=speedup_of(second, kind).interval,
-        second_pairs=second.process_pairs,
+        regime=pair.regime,
+        baseline=pair.baseline,
+        first=speedup_of(pair.first, pair.baseline).interval,
+        first_pairs=pair.first.process_pairs,
+        second=speedup_of(pair.second, pair.baseline).interval,
+        second_pairs=pair.second.process_pairs,
         session_spread=spread,
         replications=known,
     )
@@ -114,13 +125,20 @@ SMALLEST_SPREAD = 0.002
 """Relative difference that is always allowed. The clocks don't resolve less: docs/measurement.md says why."""
 
 
-def _contradiction(one: ReplicatedSpeedup) -> Reason:
+def _contradiction(one: ReplicatedSpeedup, pair: _Pair) -> Reason:
+    """Return the reason with both sides' median times, since a compiler may choose another program for a baseline."""
     said = (
         f"{one.second.ratio:.3f}x ({one.second.low:.3f} to {one.second.high:.3f}x) over {one.baseline}, first "
         f"{one.first.ratio:.3f}x ({one.first.low:.3f} to {one.first.high:.3f}x): the intervals are further apart "
-        f"than the {one.session_spread:.1%} that sessions may differ by"
+        f"than the {one.session_spread:.1%} that sessions may differ by; "
+        f"{_medians_us(pair.second, one.baseline)}, first {_medians_us(pair.first, one.baseline)}"
     )
     return Reason(code="NOT_REPLICATED", message=said)
+
+
+def _medians_us(timing: AnyTiming, kind: BaselineKind) -> str:
+    kernel_us, baseline_us = timing.candidate.median_ns / 1000, speedup_of(timing, kind).baseline_median_ns / 1000
+    return f"{kernel_us:.2f} us against {baseline_us:.2f} us"
 
 
 def _recorded(

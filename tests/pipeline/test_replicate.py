@@ -79,6 +79,15 @@ def test_a_measurement_below_the_threshold_or_far_from_the_first_contradicts_it(
     assert event.workloads, "both measurements are shown"
 
 
+def test_a_contradiction_says_how_long_each_side_took():
+    event = concluded(kernel(), at(2.0))
+    first, second = kernel().first.event.workloads[0], event.workloads[0]
+    for measured in (first.confirmation or first, second):
+        baseline = next(one for one in measured.speedups if one.baseline == kernel().promoted.baseline)
+        told = f"{measured.candidate.median_ns / 1000:.2f} us against {baseline.baseline_median_ns / 1000:.2f} us"
+        assert told in event.reason.message
+
+
 @pytest.mark.parametrize(("ratio", "outcome"), [(1.2, "inconclusive"), (0.9, "contradicted")])
 def test_a_wide_interval_that_holds_the_threshold_gives_no_verdict(ratio, outcome):
     wide = samples(candidate_ns=100_000, eager_ns=100_000 * ratio, pairs=3)

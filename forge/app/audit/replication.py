@@ -15,7 +15,7 @@ COLUMNS = (
     *("benchmark_seq", "replication_seq"),
 )
 SHOWN = (
-    *("kernel_id", "evidence", "points", "regime", "baseline", "first", "second", "difference", "outcome"),
+    *("kernel_id", "status", "points", "regime", "baseline", "first", "second", "difference", "outcome"),
     *("another_machine", "why"),
 )
 KERNELS = """
