@@ -4,10 +4,12 @@ import sys
 import tempfile
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from forge.cli.output import emit_json, say, terminal_width
+from forge.cli.output import emit_json, terminal_width
+from forge.cli.progress import Report, reporting
 from forge.cli.suggest import suggest
 
 if TYPE_CHECKING:
@@ -21,13 +23,12 @@ def run_demo(home: Path | None, *, as_json: bool) -> int:
 
     A machine that is too noisy for a verdict also counts as expected.
     """
-    from forge.app.demo.demo import demonstrate, story_here
+    from forge.app.demo.demo import demonstrate, make_workspace, story_here
     from forge.app.user.user_paths import resolved
-    from forge.app.workspace import Workspace
 
     folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
-    with Workspace.create(folder, origin="forge demo") as workspace:
-        told = demonstrate(workspace, story_here(), progress=_reporter)
+    with make_workspace(folder) as workspace, reporting("demo") as report:
+        told = demonstrate(workspace, story_here(), progress=partial(_within, report))
     if as_json:
         emit_json(asdict(told))
     else:
@@ -40,12 +41,13 @@ def run_search_demo(home: Path | None, *, as_json: bool) -> int:
 
     Expected is that a finalist was judged, or that none was faster beyond the machine's noise.
     """
-    from forge.app.demo.search_demo import make_workspace, open_search
+    from forge.app.demo.demo import make_workspace
+    from forge.app.demo.search_demo import POLICY, open_search
     from forge.app.user.user_paths import resolved
     from forge.cli.agent_work import work_session
 
     folder = resolved(home) if home else Path(tempfile.mkdtemp(prefix="forge-demo-"))
-    with make_workspace(folder) as workspace:
+    with make_workspace(folder, POLICY) as workspace:
         session_id, author = open_search(workspace)
         found = work_session(workspace, session_id, author, as_json=as_json)
     for command in ("agent cost last", "agent replay last", "run list"):
@@ -64,26 +66,14 @@ def _too_noisy(told: "DemoResult") -> bool:
     return told.promoted is None and (timed.get("reason") or {}).get("code") == "NOISE_TOO_HIGH"
 
 
-def _reporter(phase: str) -> Callable[[str], None]:
-    said: list[str] = []
-
-    def report(step: str) -> None:
-        if sys.stderr.isatty():
-            sys.stderr.write(f"\r\x1b[2K{phase}: {step}")
-            sys.stderr.flush()
-        else:
-            say(f"{phase}: {step}")
-        said.append(step)
-
-    return report
+def _within(report: Report, phase: str) -> Report:
+    return lambda step: report(f"{phase}: {step}")
 
 
 def tell(told: "DemoResult") -> None:
     """Print what happened, and what to do next."""
     from rich.console import Console
 
-    if sys.stderr.isatty():
-        sys.stderr.write("\r\x1b[2K")
     console = Console(highlight=False, width=terminal_width() if sys.stdout.isatty() else 100)
     _tell_promotion(told, console.print)
     _tell_refusal(told, console.print)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from forge.app.demo.demo import GPUS, ON_A_CPU, Story, examples_folder, on_a_gpu, story_here
-from forge.app.demo.search_demo import OPTIONS, SEED, SHAPE, demo_source, make_workspace
+from forge.app.demo.demo import GPUS, ON_A_CPU, Story, examples_folder, make_workspace, on_a_gpu, story_here
+from forge.app.demo.search_demo import OPTIONS, POLICY, SEED, demo_source
 from forge.app.workspace import Workspace
 from forge.authors.kinds import make_author
 from forge.domain.authoring import BudgetLeft, Screen
@@ -70,11 +70,10 @@ def test_the_gpus_cheat_is_refused_for_its_remembered_answer() -> None:
 
 
 def test_the_search_has_a_small_policy_and_changes_no_workspace(tmp_path: Path) -> None:
-    with make_workspace(tmp_path / "new") as workspace:
+    with make_workspace(tmp_path / "new", POLICY) as workspace:
         assert (workspace.policy.baselines, workspace.policy.regimes) == (("eager",), ("cold",))
         assert workspace.policy.process_pairs < new_policy().process_pairs
         assert not workspace.policy.confirmation
-    assert parse_shape(SHAPE, find_operation(ON_A_CPU.op).axes)["batch"] > 16
     with Workspace.create(tmp_path / "mine", origin="mine"):
         pass
     for taken in (tmp_path / "mine", tmp_path / "file"):
@@ -83,6 +82,11 @@ def test_the_search_has_a_small_policy_and_changes_no_workspace(tmp_path: Path) 
         with pytest.raises(UsageError):
             make_workspace(taken)
     assert not (tmp_path / "mine" / "policy.toml").exists()
+
+
+def test_the_demonstration_leaves_one_regime_out_and_keeps_the_rest_of_the_rule(tmp_path: Path) -> None:
+    with make_workspace(tmp_path / "new") as workspace:
+        assert workspace.policy == new_policy().model_copy(update={"regimes": ("cold",)})
 
 
 def test_the_search_is_over_a_shipped_template_of_the_processors_slot() -> None:

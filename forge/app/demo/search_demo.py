@@ -1,14 +1,9 @@
 """Opens a short search on the processor, for the demonstration: a template in C++, few settings, one finalist."""
 
-from contextlib import suppress
-from pathlib import Path
-
 from forge.app.demo.demo import ON_A_CPU, examples_folder
 from forge.app.sessions.author_folders import read_source
 from forge.app.sessions.opening import SessionRequest, open_session
-from forge.app.stored.policy_stamp import POLICY_FILE
 from forge.app.tasks.create import create_task
-from forge.app.user.home import LEDGER_FILE
 from forge.app.workspace import Workspace
 from forge.authors.kinds import AuthorSource, make_author
 from forge.domain.authoring import Author
@@ -34,23 +29,10 @@ confirmation = false
 """Policy of the demonstration's workspace, as `policy.toml`."""
 TERMS = SessionTerms(repeats=1)
 """Terms of the demonstration's session: on a noisy machine it measures twice, and ends without a decision."""
-SHAPE = "batch=48,hidden_size=4096"
-"""Shape of the search's task: a call works for about half a millisecond, longer than the path to a guest and back
-takes. At 16 rows the path's noise exceeded the work on a busy machine; 128 rows took half as long again."""
 SEED = 1
 """Seed of the demonstration's session: each run of it proposes the same settings."""
 BUDGET = Amounts(wall_ms=3_600_000, device_ms=3_600_000, candidates=1)
 """Budget of the demonstration's session: one candidate, and an hour that it doesn't reach."""
-
-
-def make_workspace(home: Path) -> Workspace:
-    """Make the demonstration's workspace with its policy; raise UsageError if there is one already."""
-    policy = home / POLICY_FILE
-    if not any(path.exists() or path.is_symlink() for path in (policy, home / LEDGER_FILE)):
-        with suppress(OSError):  # a place that can't be written is refused below
-            home.mkdir(parents=True, exist_ok=True)
-            policy.write_text(POLICY)
-    return Workspace.create(home, origin="forge demo")
 
 
 def demo_source() -> AuthorSource:
@@ -61,7 +43,7 @@ def demo_source() -> AuthorSource:
 def open_search(workspace: Workspace) -> tuple[str, Author]:
     """Create the task and open the session; return its id and its author."""
     story, source = ON_A_CPU, demo_source()
-    request = TaskRequest(op=story.op, language=story.language, gpu=story.gpu, dtype=story.dtype, shape=SHAPE)
+    request = TaskRequest(op=story.op, language=story.language, gpu=story.gpu, dtype=story.dtype, shape=story.shape)
     task_id = create_task(workspace, request).task_id
     author = make_author(source)
     asked = SessionRequest(task=task_id, seed=SEED, budget=BUDGET, terms=TERMS)

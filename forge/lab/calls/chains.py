@@ -1,10 +1,15 @@
 """Follows a guest through the sets of a chain, since each call's outputs choose the next set."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from forge.sandbox.arena import Arena, SlotSet
 from forge.sandbox.reply import OUTPUTS_TOGETHER, Refused
 from forge.sandbox.session import Session, next_in_chain
+
+Reading = Literal["judged", "trusted", "unread"]
+"""What the host does with a chain's outputs. Those of a `trusted` function, as a library's, may share memory with an
+operand or with each other. Those of a function of ours are `unread`: only their time counts."""
 
 
 def followed(

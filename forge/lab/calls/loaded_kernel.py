@@ -14,7 +14,7 @@ from forge.domain.input_kind import InputKind
 from forge.domain.tensors import DType
 from forge.lab.calls.answers import Answered
 from forge.lab.calls.asked_operation import AskedOperation
-from forge.lab.calls.chains import followed, sharing_memory
+from forge.lab.calls.chains import Reading, followed, sharing_memory
 from forge.lab.calls.configurations import Configurations
 from forge.lab.calls.judged_outputs import Verdict, errors_of, judged_outputs
 from forge.lab.calls.loaded_guest import LoadedGuest
@@ -223,7 +223,7 @@ class LoadedKernel:
         return FILLING
 
     def chain(
-        self, cases: Sequence[Case], *, first: int, count: int, function: int, trusted: bool = False
+        self, cases: Sequence[Case], *, first: int, count: int, function: int, reading: Reading = "judged"
     ) -> tuple[Observed, ...] | Failed:
         """Make `count` calls, the first on the case `first`, each other one on the case that the last outputs choose.
 
@@ -231,8 +231,7 @@ class LoadedKernel:
         once is no gain. Each result has the time of all calls together.
 
         The guest looks at its surroundings before it has the inputs, and again when its outputs have been read. So
-        it can't use either time for the calls. A trusted function, as that of a reference file, may return an
-        operand or the same tensor twice.
+        it can't use either time for the calls. What is `unread` gives one result, with the time alone.
         """
         looked = self.lay_out(cases[0].shape, len(cases)) or self._session.look_around()
         if isinstance(looked, Refused):
@@ -241,13 +240,13 @@ class LoadedKernel:
         answer = self._session.chain(function, first, count, cases[0].scalars)
         if isinstance(answer, Refused):
             return no_answer(answer, PLAIN, cases[0])
-        if function == IDLE:
+        self.calls += count if function != IDLE else 0
+        if reading == "unread" or function == IDLE:
             return (Observed(cases[first], (), answer.elapsed_ns),)
-        self.calls += count
         returned = len(self._sets[first].outputs)
         addresses = [answer.addresses[call * returned : (call + 1) * returned] for call in range(count)]
         order = followed(self._session, self._arena, self._sets, first, addresses)
-        if not isinstance(order, Refused) and not trusted:
+        if not isinstance(order, Refused) and reading == "judged":
             apart = self.definition.outputs_apart
             order = sharing_memory(self._session, self._sets[first], addresses, apart=apart) or order
         if isinstance(order, Refused):

@@ -115,7 +115,7 @@ def _rough_chain_ns(kernel: LoadedKernel, function: int, count: int) -> float:
     cases = [kernel.case(kernel.shape) for _ in range(count)]
     best = math.inf
     for _ in range(3):
-        observed = kernel.chain(cases, first=0, count=count, function=function, trusted=True)
+        observed = kernel.chain(cases, first=0, count=count, function=function, reading="unread")
         if isinstance(observed, Failed):
             raise EnvironmentUnfit(
                 f"the baseline failed while it was timed: {observed.reason.message}; run the command again"

@@ -25,6 +25,7 @@ from forge.domain.input_kind import InputKind
 from forge.domain.policy import CONTROL_KIND, Policy
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
+from forge.lab.calls.chains import Reading
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
@@ -168,13 +169,20 @@ class _SlopePair:
 
     def _release(self, side: str, cases: Sequence[Case], first: int) -> int | Failed:
         kernel, function = self.guests.kernel(side), self.guests.function(side)
+        reading: Reading = (
+            "judged" if side in (CANDIDATE, PROMOTED) else "trusted" if is_contender(side) else "unread"
+        )
         if self.planned.cycles:
             observed = kernel.call(cases, function=function, cycles=self.planned.cycles)
         else:
-            asked, trusted = self.planned.asked, side not in (CANDIDATE, PROMOTED)
-            observed = kernel.chain(cases, first=first, count=asked, function=function, trusted=trusted)
-        judged = side in (CANDIDATE, PROMOTED) or is_contender(side)
-        failed = observed if isinstance(observed, Failed) else kernel.first_wrong(observed) if judged else None
+            observed = kernel.chain(cases, first=first, count=self.planned.asked, function=function, reading=reading)
+        failed = (
+            observed
+            if isinstance(observed, Failed)
+            else None
+            if reading == "unread"
+            else kernel.first_wrong(observed)
+        )
         if failed is not None and side == PROMOTED and failed.reason.code not in OUT_OF_ROOM:
             raise IncumbentFailedError(failed)
         if failed is not None and side != CANDIDATE:
