@@ -24,8 +24,9 @@ from forge.pipeline.benchmark import undecided
 from forge.pipeline.create import TaskRequest
 from forge.platforms.cuda import gpu_facts
 
-ATTEMPTS = 3
-"""Number of benchmarks before giving up: an inconclusive one is repeated, and all attempts count."""
+ATTEMPTS = 2
+"""Number of benchmarks before giving up: an inconclusive one is repeated, and all attempts count. Chosen; a third
+would add minutes on a machine that is busy for longer."""
 COLD_ALONE = """\
 # The demonstration asks for one regime, so that it measures half as long as a new workspace does.
 # All else is the rule of a new workspace: baselines, process pairs, rounds, the control, and a second measurement.
@@ -165,7 +166,7 @@ def _honest(
         return verified, None
     timed: Event = verified
     for attempt in range(ATTEMPTS):
-        again = f", time {attempt + 1} of {ATTEMPTS}, since noise left no verdict" if attempt else ""
+        again = " again, since noise left no verdict" if attempt else ""
         timed = benchmark_candidate(
             workspace, workspace.find_run(run_id), progress=progress(f"an honest kernel: benchmark{again}")
         )
