@@ -1,7 +1,6 @@
 """Applies every rule in one pass over the tree, then answers the questions that need the whole module."""
 
 import ast
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from forge.domain.candidate import Metadata
@@ -10,7 +9,7 @@ from forge.lab.triage.collector import Collector
 from forge.lab.triage.library import assignments, cpp_texts, loads_built_library, scan_constant
 from forge.lab.triage.names import Names
 from forge.lab.triage.reach import is_jit, reach
-from forge.lab.triage.rules import ATTRIBUTES, METHODS, METHODS_OF_TENSORS, is_harmless, kind_of
+from forge.lab.triage.rules import ATTRIBUTES, METHODS, METHODS_OF_TENSORS, kind_of
 from forge.lab.triage.state import lasting_writes
 from forge.lab.triage.walk import Function, executed, walk
 from forge.languages import Language
@@ -68,62 +67,65 @@ class _Reader:
         self._language = language
         self._reported: set[int] = set()
         self._device: set[int] = {id(one) for node in nodes if self._is_kernel(node) for one in walk(node)}
-        self._rules: dict[type[ast.AST], Callable[[ast.AST], None]] = {
-            ast.Import: self._import,
-            ast.ImportFrom: self._import,
-            ast.Name: self._expression,
-            ast.Attribute: self._expression,
-            ast.Call: self._expression,
-            ast.Subscript: self._expression,
-            ast.BinOp: self._operator,
-            ast.Constant: self._constant,
-            ast.ClassDef: self._class,
-            ast.Try: self._try,
-            ast.TryStar: self._try,
-            ast.With: self._with,
-        }
 
     def visit(self, node: ast.AST) -> None:
         """Apply the rules for a node's type."""
-        rule = self._rules.get(type(node))
-        if rule is not None:
-            rule(node)
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                self._import(node)
+            case ast.Name() | ast.Attribute() | ast.Call() | ast.Subscript():
+                self._expression(node)
+            case ast.BinOp(op=ast.MatMult()) if not self._may_call_libraries(node):
+                self.found.add("vendor_fallback", node)
+            case ast.Constant(value=str() | bytes() as value):
+                if max(map(len, value.split()), default=0) >= PAYLOAD_CHARACTERS:
+                    self.found.add("serialized_payload", node)
+            case _:
+                self._statement(node)
+
+    def _statement(self, node: ast.AST) -> None:
+        match node:
+            case ast.ClassDef():
+                self._class(node)
+            case ast.Try() | ast.TryStar() if any(_calls(statement) for statement in node.body):
+                for handler in node.handlers:
+                    if not isinstance(handler.body[-1], ast.Raise):
+                        self.found.add("fallback_on_error", handler)
+            case ast.withitem(context_expr=expression):
+                called = expression.func if isinstance(expression, ast.Call) else expression
+                if self.names.resolve(called) == "contextlib.suppress":
+                    self.found.add("fallback_on_error", expression)
 
     def _is_kernel(self, node: ast.AST) -> bool:
         return isinstance(node, Function) and any(is_jit(one, self.names) for one in node.decorator_list)
 
-    def _import(self, node: ast.AST) -> None:
-        assert isinstance(node, ast.Import | ast.ImportFrom)
-        module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+    def _may_call_libraries(self, node: ast.AST) -> bool:
+        """Return whether an operation of a tensor is no fallback: by the language, or in device code."""
+        return self._language.library_calls or id(node) in self._device
+
+    def _import(self, node: ast.Import | ast.ImportFrom) -> None:
+        module = f"{node.module or ''}." if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
-            if kind_of(f"{module}.{alias.name}" if module else alias.name) == "foreign_kernel":
+            if kind_of(f"{module}{alias.name}") == "foreign_kernel":
                 self.found.add("foreign_kernel", alias)
 
-    def _expression(self, node: ast.AST) -> None:
-        assert isinstance(node, Expression)
+    def _expression(self, node: Expression) -> None:
         if id(node) in self._reported:
             return
         if isinstance(node, ast.Call):
             self._call(node)
         dotted = self.names.resolve(node)
-        kind = "patching" if self._patches(node) else self._kind(node, dotted) if dotted else None
+        kind = "patching" if self._patches(node) else kind_of(dotted) if dotted else None
+        if (kind == "vendor_fallback" and self._may_call_libraries(node)) or (
+            kind == "foreign_code" and self._language.builds and str(dotted).startswith("torch.utils.cpp_extension")
+        ):
+            kind = None
         if kind is not None:
-            self.found.add(kind, node)
-            self._mark_reported(node)
-        elif dotted and is_harmless(dotted):
             self._mark_reported(node)
         else:
-            kind_of_attribute = ATTRIBUTES.get(_last_name(node))
-            if kind_of_attribute is not None:
-                self.found.add(kind_of_attribute, node)
-
-    def _kind(self, node: Expression, dotted: str) -> FindingKind | None:
-        kind = kind_of(dotted)
-        if kind == "vendor_fallback" and (self._language.library_calls or id(node) in self._device):
-            return None
-        if kind == "foreign_code" and self._language.builds and dotted.startswith("torch.utils.cpp_extension"):
-            return None
-        return kind
+            kind = ATTRIBUTES.get(_last_name(node))
+        if kind is not None and kind != "harmless":
+            self.found.add(kind, node)
 
     def _patches(self, node: Expression) -> bool:
         """Return whether an attribute is replaced that belongs to an import, or defines a function or an object."""
@@ -144,7 +146,7 @@ class _Reader:
         kind = METHODS.get(method)
         if kind is not None:
             self.found.add(kind, node)
-        elif method in METHODS_OF_TENSORS and not self._language.library_calls and id(node) not in self._device:
+        elif method in METHODS_OF_TENSORS and not self._may_call_libraries(node):
             self.found.add("vendor_fallback", node)
 
     def _mark_reported(self, node: ast.expr) -> None:
@@ -157,41 +159,11 @@ class _Reader:
                 case _:
                     return
 
-    def _operator(self, node: ast.AST) -> None:
-        assert isinstance(node, ast.BinOp)
-        if isinstance(node.op, ast.MatMult) and not self._language.library_calls and id(node) not in self._device:
-            self.found.add("vendor_fallback", node)
-
-    def _constant(self, node: ast.AST) -> None:
-        assert isinstance(node, ast.Constant)
-        value = node.value
-        if (
-            isinstance(value, str | bytes)
-            and len(value) >= PAYLOAD_CHARACTERS
-            and max(map(len, value.split()), default=0) >= PAYLOAD_CHARACTERS
-        ):
-            self.found.add("serialized_payload", node)
-
-    def _class(self, node: ast.AST) -> None:
-        assert isinstance(node, ast.ClassDef)
+    def _class(self, node: ast.ClassDef) -> None:
         bases = {self.names.resolve(base) for base in node.bases}
         own = {one.name for one in node.body if isinstance(one, Function)}
         if "torch.Tensor" in bases or own & _INTERCEPTS:
             self.found.add("patching", node)
-
-    def _try(self, node: ast.AST) -> None:
-        assert isinstance(node, ast.Try | ast.TryStar)
-        if any(_calls(statement) for statement in node.body):
-            for handler in node.handlers:
-                if not isinstance(handler.body[-1], ast.Raise):
-                    self.found.add("fallback_on_error", handler)
-
-    def _with(self, node: ast.AST) -> None:
-        assert isinstance(node, ast.With)
-        for item in node.items:
-            called = item.context_expr.func if isinstance(item.context_expr, ast.Call) else item.context_expr
-            if self.names.resolve(called) == "contextlib.suppress":
-                self.found.add("fallback_on_error", item.context_expr)
 
 
 def _last_name(node: Expression) -> str:

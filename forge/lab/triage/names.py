@@ -8,7 +8,7 @@ import ast
 import builtins
 from collections.abc import Iterable
 
-from forge.lab.triage.rules import COMPUTE, kind_of, known_below
+from forge.lab.triage.rules import kind_of, known_below
 from forge.lab.triage.walk import walk
 
 MOST_DEPTH = 40
@@ -18,49 +18,8 @@ TEXT_LIMIT = 1000
 """Number of characters in a resolved string, at most. Chosen; names are far shorter. Parts are joined again and
 again, so a larger number costs memory."""
 _BUILTINS = frozenset(dir(builtins))
-_BINDING = frozenset(
-    {
-        *(ast.Import, ast.ImportFrom, ast.Assign, ast.NamedExpr, ast.AnnAssign, ast.FunctionDef),
-        *(ast.AsyncFunctionDef, ast.ClassDef, ast.Name, ast.arg, ast.ExceptHandler),
-    }
-)
 _IMPORTERS = frozenset({"builtins.__import__", "importlib.import_module", "importlib.__import__"})
 """Functions that import a module by its name."""
-
-_UNKNOWN = "_"
-"""Name that no entry of the rules ends in."""
-
-
-class Stars:
-    """Modules imported whole, in order. Finding a name takes the same time for any number of modules."""
-
-    def __init__(self) -> None:
-        self._modules: dict[str, int] = {}
-        self._known: dict[str, str] = {}
-        """First module below which the rules have an entry, by name."""
-        self._any: str | None = None
-        """First module for which every name counts."""
-
-    def __bool__(self) -> bool:
-        return bool(self._modules)
-
-    def add(self, module: str) -> None:
-        """Add one more import; the first import of a module counts."""
-        if module in self._modules:
-            return
-        self._modules[module] = len(self._modules)
-        for name in known_below(module):
-            self._known.setdefault(name, module)
-        if self._any is None and kind_of(f"{module}.{_UNKNOWN}") is not None:
-            self._any = module
-
-    def find(self, name: str, builtin: str | None) -> str | None:
-        """Return the first dotted name with a meaning; a builtin is replaced only by a name with its own rule."""
-        found = [self._known[name]] if name in self._known else []
-        if builtin is None:
-            found += [self._any] if self._any is not None else []
-            found += ["torch"] if name in COMPUTE and "torch" in self._modules else []
-        return f"{min(found, key=self._modules.__getitem__)}.{name}" if found else builtin
 
 
 class Names:
@@ -68,7 +27,12 @@ class Names:
 
     def __init__(self, nodes: Iterable[ast.AST]) -> None:
         self.imports: dict[str, str] = {}
-        self.stars = Stars()
+        self.stars = set[str]()
+        """Modules that are imported whole."""
+        self._starred: dict[str, str] = {}
+        """Names with an entry of their own that such an import may bind, with the first module that has them."""
+        self._whole: str | None = None
+        """First such module of which every name counts."""
         self._values: dict[str, ast.expr] = {}
         self._bound: set[str] = set()
         self._parameters: set[str] = set()
@@ -76,15 +40,12 @@ class Names:
         self._texts: dict[int, str | None] = {}
         for node in nodes:
             self._take(node)
-        for value in (
-            self._values.values()
-        ):  # in the order of the source, so that a value is resolved before those made from it
+        # In the order of the source, so that a value is resolved before those that are made from it.
+        for value in self._values.values():
             self.resolve(value)
             self.text(value)
 
     def _take(self, node: ast.AST) -> None:
-        if type(node) not in _BINDING:
-            return
         match node:
             case ast.Import():
                 for alias in node.names:
@@ -112,9 +73,18 @@ class Names:
         module = "." * node.level + (node.module or "")
         for alias in node.names:
             if alias.name == "*":
-                self.stars.add(module)
+                self._take_all(module)
             else:
                 self.imports[alias.asname or alias.name] = f"{module}.{alias.name}"
+
+    def _take_all(self, module: str) -> None:
+        if module in self.stars:
+            return
+        self.stars.add(module)
+        for name in known_below(module):
+            self._starred.setdefault(name, f"{module}.{name}")
+        if self._whole is None and kind_of(module) not in (None, "harmless"):
+            self._whole = module
 
     def _bind(self, name: str, value: ast.expr) -> None:
         if name not in self._values:
@@ -160,7 +130,7 @@ class Names:
         builtin = f"builtins.{name}" if name in _BUILTINS else None
         if name in self._parameters:
             return builtin
-        return self.stars.find(name, builtin)
+        return self._starred.get(name) or builtin or (f"{self._whole}.{name}" if self._whole else None)
 
     def _resolve_call(self, function: str | None, arguments: list[ast.expr], depth: int) -> str | None:
         if function in _IMPORTERS and arguments:
@@ -208,27 +178,11 @@ class Names:
             case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(operand=step))):
                 reversed_text = self.text(value, depth + 1)
                 return reversed_text[::-1] if reversed_text and _is_one(step) else None
-            case ast.Call():
-                return self._called_text(node, depth + 1)
-            case _:
-                return None
-
-    def _called_text(self, node: ast.Call, depth: int) -> str | None:
-        match node:
             case ast.Call(
                 func=ast.Attribute(value=joiner, attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]
             ):
-                between = self.text(joiner, depth)
+                between = self.text(joiner, depth + 1)
                 return self._joined(between, parts, depth) if between is not None else None
-            case ast.Call(func=ast.Attribute(value=value, attr="decode" | "encode" | "lower" | "strip" as method)):
-                text = self.text(value, depth)
-                if text is None or method in {"decode", "encode"}:
-                    return text
-                return text.lower() if method == "lower" else text.strip()
-            case ast.Call(func=ast.Name(id="chr"), args=[ast.Constant(value=int(code))]):
-                return chr(code) if 0 <= code < 0x110000 else None
-            case ast.Call(func=ast.Name(id="str"), args=[value]):
-                return self.text(value, depth)
             case _:
                 return None
 

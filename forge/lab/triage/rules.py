@@ -4,6 +4,7 @@
 """
 
 from functools import cache
+from typing import Literal
 
 from forge.domain.source_finding import FindingKind
 
@@ -94,34 +95,27 @@ _NAMES: dict[FindingKind, str] = {
     """,
 }
 _HARMLESS = """
-    importlib.metadata importlib.resources asyncio.iscoroutinefunction signal.Signals concurrent.futures.TimeoutError
-    subprocess.PIPE subprocess.DEVNULL subprocess.STDOUT subprocess.CalledProcessError subprocess.TimeoutExpired
-    subprocess.SubprocessError socket.timeout socket.error socket.gaierror socket.herror requests.exceptions
+    importlib.metadata importlib.resources asyncio.iscoroutinefunction concurrent.futures.TimeoutError
+    subprocess.CalledProcessError subprocess.TimeoutExpired subprocess.SubprocessError socket.timeout socket.error
     torch.hub.get_dir torch.jit.is_scripting torch.jit.is_tracing torch.nn.Parameter torch.nn.Module
 """
 
-METHODS: dict[str, FindingKind] = {
-    **dict.fromkeys(
-        ("read_text", "read_bytes", "write_text", "write_bytes", "iterdir", "mkdir", "rmdir", "symlink_to", "unlink"),
-        "files",
-    ),
-    **dict.fromkeys(("rglob", "touch", "hardlink_to", "tofile"), "files"),
-    **dict.fromkeys(("from_address", "from_buffer"), "introspection"),
-    **dict.fromkeys(("random_", "normal_", "uniform_", "bernoulli_", "exponential_"), "randomness"),
-    **dict.fromkeys(("register_forward_hook", "register_hook"), "patching"),
+_METHODS: dict[FindingKind, str] = {
+    "files": """
+        read_text read_bytes write_text write_bytes iterdir mkdir rmdir symlink_to unlink rglob touch hardlink_to
+        tofile
+    """,
+    "introspection": "from_address from_buffer",
+    "randomness": "random_ normal_ uniform_ bernoulli_ exponential_",
+    "patching": "register_forward_hook register_hook",
 }
-"""Kinds of methods that count on any object, by name."""
-
-_OF_THE_INTERPRETER = """
-    __code__ __globals__ __closure__ __subclasses__ __bases__ __mro__ __builtins__ __loader__
-    __getattribute__ _version
-"""
-_OF_FRAMES = "f_back f_globals f_locals f_code gi_frame cr_frame tb_frame"
-ATTRIBUTES: dict[str, FindingKind] = {
-    **dict.fromkeys(_OF_THE_INTERPRETER.split(), "introspection"),
-    **dict.fromkeys(_OF_FRAMES.split(), "frames"),
+_ATTRIBUTES: dict[FindingKind, str] = {
+    "introspection": """
+        __code__ __globals__ __closure__ __subclasses__ __bases__ __mro__ __builtins__ __loader__
+        __getattribute__ _version
+    """,
+    "frames": "f_back f_globals f_locals f_code gi_frame cr_frame tb_frame",
 }
-"""Kinds of attributes that count on any object, by name."""
 
 _COMPUTE = """
     matmul mm bmm addmm addbmm baddbmm einsum dot inner outer tensordot conv1d conv2d conv3d softmax log_softmax
@@ -131,64 +125,35 @@ _COMPUTE = """
     cross_entropy lerp _softmax native_layer_norm index_add scatter_add mul_ add_ sub_ div_ rsqrt_ sqrt_ square_
     pow_ exp_
 """
-COMPUTE = frozenset(_COMPUTE.split())
-"""Names of torch operations that compute, as functions of torch and as methods."""
-METHODS_OF_TENSORS = COMPUTE - {
-    "add",
-    "log",
-    "max",
-    "min",
-    "pow",
-    "sort",
-    "sub",
-    "dot",
-    "norm",
-    "linear",
-    "sum",
-    "mul",
-    "exp",
-}
+_NOT_ALONE = "add log max min pow sort sub dot norm linear sum mul exp"
+"""Names of operations that, as methods, may be those of another object."""
+METHODS_OF_TENSORS = frozenset(_COMPUTE.split()) - frozenset(_NOT_ALONE.split())
 """Names of operations that, as methods, can only be a tensor's."""
 
 
-@cache
-def _table() -> dict[str, FindingKind | None]:
-    table: dict[str, FindingKind | None] = dict.fromkeys(_HARMLESS.split())
-    return table | {name: kind for kind, names in _NAMES.items() for name in names.split()}
+def _by_name(listed: dict[FindingKind, str]) -> dict[str, FindingKind]:
+    return {name: kind for kind, names in listed.items() for name in names.split()}
 
 
-def kind_of(dotted: str) -> FindingKind | None:
+METHODS = _by_name(_METHODS)
+"""Kinds of methods that count on any object, by name."""
+ATTRIBUTES = _by_name(_ATTRIBUTES)
+"""Kinds of attributes that count on any object, by name."""
+_TABLE: dict[str, FindingKind | Literal["harmless"]] = {
+    **dict.fromkeys((f"torch.{name}" for name in _COMPUTE.split()), "vendor_fallback"),
+    **dict.fromkeys(_HARMLESS.split(), "harmless"),
+    **_by_name(_NAMES),
+}
+
+
+def kind_of(dotted: str) -> FindingKind | Literal["harmless"] | None:
     """Return the kind of a resolved name, by its longest known beginning."""
-    table, parts = _table(), dotted.split(".")
-    if parts[0] == "torch" and len(parts) == 2 and parts[1] in COMPUTE:
-        return "vendor_fallback"
-    for length in range(min(len(parts), 5), 0, -1):
-        name = ".".join(parts[:length])
-        if name in table:
-            return table[name]
-    return None
-
-
-def is_harmless(dotted: str) -> bool:
-    """Return whether a name is exempt although its module isn't."""
     parts = dotted.split(".")
-    return any(".".join(parts[:length]) in _harmless() for length in range(1, min(len(parts), 5) + 1))
+    beginnings = (".".join(parts[:length]) for length in range(min(len(parts), 5), 0, -1))
+    return next((_TABLE[name] for name in beginnings if name in _TABLE), None)
 
 
 @cache
-def _harmless() -> frozenset[str]:
-    return frozenset(_HARMLESS.split())
-
-
-def known_below(module: str) -> frozenset[str]:
+def known_below(module: str) -> tuple[str, ...]:
     """Return the names directly below a module that have their own entry."""
-    return _below().get(module, frozenset())
-
-
-@cache
-def _below() -> dict[str, frozenset[str]]:
-    below: dict[str, set[str]] = {}
-    for entry in _table():
-        module, _, name = entry.rpartition(".")
-        below.setdefault(module, set()).add(name)
-    return {module: frozenset(names) for module, names in below.items()}
+    return tuple(name for above, _, name in (entry.rpartition(".") for entry in _TABLE) if above == module)
