@@ -1,8 +1,6 @@
 """Collects places in a source as findings: positions in characters, excerpts that a terminal can show."""
 
 import ast
-import bisect
-import itertools
 
 from forge.domain.source_finding import FindingKind, SourceFinding
 
@@ -111,15 +109,3 @@ def excerpt(untrusted_text: str) -> str:
     cut = untrusted_text[:EXCERPT_CHARACTERS]
     shown = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in cut)
     return shown + ("..." if len(untrusted_text) > EXCERPT_CHARACTERS else "")
-
-
-class LineStarts:
-    """Finds the line and column of an offset into a text."""
-
-    def __init__(self, text: str) -> None:
-        self._starts = [0, *itertools.accumulate(len(line) + 1 for line in text.split("\n"))]
-
-    def place(self, offset: int) -> tuple[int, int]:
-        """Return line and column, both from 0."""
-        line = bisect.bisect_right(self._starts, offset) - 1
-        return line, offset - self._starts[line]

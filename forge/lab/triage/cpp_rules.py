@@ -1,14 +1,14 @@
-"""Finds places in C++ text token by token: calls, headers, statics.
+"""Finds places in C++ and CUDA text token by token: calls, headers, statics, state of a device.
 
-It doesn't know types, so only plain cases count.
+It doesn't know types, so only plain cases count. Device code is the part in braces after `__global__` or
+`__device__`; inline PTX is allowed there.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 
 from forge.domain.source_finding import FindingKind
 from forge.lab.triage.cpp_tokens import Token, tokens
-from forge.lab.triage.cuda_rules import device_parts, scan_device
 
 _CALLS: dict[FindingKind, str] = {
     "foreign_code": """
@@ -60,54 +60,69 @@ _HEADERS: dict[FindingKind, tuple[str, ...]] = {
 }
 _STATEMENTS = frozenset({"return", "else", "do", "case", "throw", "co_return", "co_await", "co_yield"})
 _TRANSPARENT = frozenset({"const", "noexcept", "mutable", "override", "final"})
-Seen = tuple[FindingKind, Token, Token]
-"""Finding of one place: its kind, and its first and last token."""
+_SPECIFIERS = frozenset({"__global__", "__device__", "__managed__"})
+_CONSTANT = frozenset({"const", "constexpr", "__constant__", "__shared__", "extern"})
+"""Words of a declaration for the device whose variable isn't written, or doesn't outlive a launch."""
+_ATTRIBUTES = frozenset(
+    {"__align__", "alignas", "__launch_bounds__", "__cluster_dims__", "__maxnreg__", "__attribute__"}
+)
+"""Words whose parentheses aren't a function's parameters."""
+_PTX_CLOCKS = ("%clock", "%globaltimer")
+"""Registers of PTX that tell the time."""
+_MACRO_WORDS = 4
+"""Number of tokens before a specifier that are searched for `#define`. Chosen; a macro for specifiers begins with
+them."""
+Seen = tuple[FindingKind, Token]
 
 
 def scan(text: str, *, cuda: bool) -> Iterator[Seen]:
     """Yield every relevant place in one C++ text; in CUDA text, device code may be assembly."""
     found = list(tokens(text))
-    parts = device_parts(found)
-    inside = {i for part in parts for i in part.body} if cuda else set[int]()
+    device, variables = _device_code(found)
     yield from _headers(found)
-    yield from _names(found, assembly=inside)
+    yield from _names(found, assembly=frozenset(device if cuda else ()))
     yield from _statics(found)
-    yield from scan_device(found, parts)
+    for i in variables:
+        yield "state", found[i]
+    for i in device:
+        if found[i].text == "<<" and _text(found, i + 1) == "<" and found[i + 1].offset == found[i].offset + 2:
+            yield "threads", found[i]
+        if found[i].kind == "string" and any(clock in found[i].text for clock in _PTX_CLOCKS):
+            yield "clock", found[i]
 
 
 def _headers(found: Sequence[Token]) -> Iterator[Seen]:
     for token in found:
         if token.kind == "sign" and token.text == "##":
-            yield "eval_exec", token, token
+            yield "eval_exec", token
         if token.kind != "header":
             continue
         path = token.text[1:-1]
         if path.startswith(("/", "..")) or token.text.startswith('"'):
-            yield "files", token, token
+            yield "files", token
         for kind, beginnings in _HEADERS.items():
             if path.startswith(beginnings):
-                yield kind, token, token
+                yield kind, token
 
 
 def _names(found: Sequence[Token], *, assembly: AbstractSet[int]) -> Iterator[Seen]:
-    closing = _closing(found)
-    defined = {found[i].text for i in range(len(found)) if _defines(found, i, closing)}
+    defined = _defined(found)
     for i, token in enumerate(found):
-        if token.kind != "word" or token.text in defined or _is_member(found, i):
+        if token.kind != "word" or token.text in defined or _text(found, i - 1) in {".", "->"}:
             continue
         if i in assembly and token.text in _ASSEMBLY:
             continue
         kind = _BY_CALL.get(token.text)
-        if kind is not None and (token.text in _TYPES or _called(found, i)):
-            yield kind, token, token
+        if kind is not None and (token.text in _TYPES or _text(found, i + 1) == "("):
+            yield kind, token
         elif token.text.startswith(_OF_THE_INTERPRETER):
-            yield "frames", token, token
+            yield "frames", token
         elif token.text == "thread" and _qualified_by(found, i, {"std"}) and _text(found, i + 1) != "::":
-            yield "threads", token, token
+            yield "threads", token
         elif token.text.startswith(_VENDOR_PREFIXES) or (
             token.text in _TORCH_COMPUTE and _qualified_by(found, i, {"at", "torch"})
         ):
-            yield "vendor_fallback", token, token
+            yield "vendor_fallback", token
 
 
 def _statics(found: Sequence[Token]) -> Iterator[Seen]:
@@ -120,7 +135,7 @@ def _statics(found: Sequence[Token]) -> Iterator[Seen]:
         elif token.kind == "sign" and token.text == "}" and bodies:
             bodies.pop()
         elif bodies and bodies[-1] and _is_lasting(found, i):
-            yield "state", token, token
+            yield "state", token
         if token.text not in _TRANSPARENT:
             before = token.text
 
@@ -132,51 +147,61 @@ def _is_lasting(found: Sequence[Token], i: int) -> bool:
     return not in_a_pragma and not {_text(found, i + 1), _text(found, i + 2)} & {"const", "constexpr"}
 
 
-def _closing(found: Sequence[Token]) -> dict[int, int]:
-    """Return the position of each opening parenthesis's partner."""
+def _device_code(found: Sequence[Token]) -> tuple[list[int], list[int]]:
+    """Return the positions of the tokens in bodies of device functions, and of the specifiers of device variables."""
+    inside: list[int] = []
+    variables: list[int] = []
+    begun, specifier, parentheses, braces, parameters = 0, -1, 0, 0, False
+    for i, token in enumerate(found):
+        sign = token.text if token.kind == "sign" else ""
+        if braces:
+            inside.append(i)
+            braces += (sign == "{") - (sign == "}")
+        elif specifier < 0 and token.kind == "word":
+            if token.text in _SPECIFIERS and not _in_a_macro(found, i):
+                specifier, parentheses, parameters = i, 0, False
+        elif specifier < 0:
+            begun = i + 1
+        elif sign in {"(", ")"}:
+            parentheses += 1 if sign == "(" else -1
+            parameters |= sign == "(" and found[i - 1].text not in _ATTRIBUTES
+        elif parentheses <= 0 and sign in {";", "=", "{", "}"}:
+            if sign == "{" and parameters:
+                braces = 1
+            elif sign != "}" and (not parameters or sign == "="):
+                words = {one.text for one in found[begun:i]}
+                variables += [] if words & _CONSTANT else [specifier]
+            begun, specifier = i + 1, -1
+    return inside, variables
+
+
+def _in_a_macro(found: Sequence[Token], i: int) -> bool:
+    return any(token.kind == "directive" for token in found[max(0, i - _MACRO_WORDS) : i])
+
+
+def _defined(found: Sequence[Token]) -> set[str]:
+    """Return the names of the functions that the text defines: their parameters are followed by a body.
+
+    A mere declaration names a function of a library.
+    """
     waiting: list[int] = []
-    partner: dict[int, int] = {}
+    defined: set[str] = set()
     for i, token in enumerate(found):
         if token.kind == "sign" and token.text == "(":
             waiting.append(i)
         elif token.kind == "sign" and token.text == ")" and waiting:
-            partner[waiting.pop()] = i
-    return partner
+            name, after = waiting.pop() - 1, i + 1
+            while _text(found, after) in _TRANSPARENT:
+                after += 1
+            if _text(found, after) in {"{", "->"} and _follows_a_type(found, name):
+                defined.add(found[name].text)
+    return defined
 
 
-def _defines(found: Sequence[Token], i: int, closing: Mapping[int, int]) -> bool:
-    """Return whether the text defines a function of this name: its parameters are followed by a body.
-
-    A mere declaration names a function of a library.
-    """
-    if not _declares(found, i) or i + 1 not in closing:
-        return False
-    after = closing[i + 1] + 1
-    while _text(found, after) in _TRANSPARENT:
-        after += 1
-    return _text(found, after) in {"{", "->"}
-
-
-def _declares(found: Sequence[Token], i: int) -> bool:
-    """Return whether a word before a parenthesis follows a type, as the name of a function that is declared does."""
-    previous = found[i - 1] if i else None
-    if previous is None or found[i].kind != "word" or not _called(found, i):
-        return False
-    return (previous.kind == "word" and previous.text not in _STATEMENTS) or (
-        previous.text in {"*", "&"} and _returns(found, i)
-    )
-
-
-def _returns(found: Sequence[Token], i: int) -> bool:
-    return i >= 2 and found[i - 2].kind == "word" and found[i - 2].text not in _STATEMENTS
-
-
-def _called(found: Sequence[Token], i: int) -> bool:
-    return _text(found, i + 1) == "("
-
-
-def _is_member(found: Sequence[Token], i: int) -> bool:
-    return _text(found, i - 1) in {".", "->"}
+def _follows_a_type(found: Sequence[Token], i: int) -> bool:
+    """Return whether a word follows a type, as the name of a function that is declared does."""
+    i -= _text(found, i - 1) in {"*", "&"}
+    return i > 0 and found[i - 1].kind == "word" and found[i - 1].text not in _STATEMENTS
 
 
 def _qualified_by(found: Sequence[Token], i: int, spaces: set[str]) -> bool:

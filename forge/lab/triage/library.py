@@ -1,11 +1,11 @@
 """Finds the C++ text in a file, and whether the library that it loads is the one that Forge built from it."""
 
 import ast
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
-from itertools import islice
+from itertools import accumulate, islice
 
 from forge.domain.source_finding import FindingKind
-from forge.lab.triage.collector import LineStarts
 from forge.lab.triage.cpp_rules import scan
 from forge.lab.triage.names import Names
 from forge.lab.triage.walk import walk
@@ -82,11 +82,10 @@ def scan_constant(node: ast.Constant, *, cuda: bool) -> Iterator[tuple[FindingKi
     They are exact if the literal has no escapes.
     """
     text = str(node.value)
-    starts, exact = LineStarts(text), (node.end_lineno or 0) - node.lineno == text.count("\n") > 0
-    for kind, first, last in scan(text, cuda=cuda):
-        line, column = starts.place(first.offset)
-        end_line, end_column = starts.place(last.offset + len(last.text))
-        if exact and line > 0:
-            yield kind, (node.lineno + line, column), (node.lineno + end_line, end_column)
-        else:
-            yield kind, (node.lineno, 0), (node.lineno, max(1, len(last.text)))
+    starts = [0, *accumulate(len(line) + 1 for line in text.split("\n"))]
+    exact = (node.end_lineno or 0) - node.lineno == len(starts) - 2 > 0
+    for kind, token in scan(text, cuda=cuda):
+        line = bisect_right(starts, token.offset) - 1
+        column, length = (token.offset - starts[line], len(token.text)) if exact and line > 0 else (0, 1)
+        line = node.lineno + (line if exact else 0)
+        yield kind, (line, column), (line, column + length)
