@@ -2,6 +2,7 @@
 
 import ast
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import accumulate, islice
 
@@ -14,9 +15,6 @@ BUILT = "libkernel.so"
 """Name of the shared object that a build gives."""
 _MARKS = ("#include", 'extern "C"', "__global__", "TORCH_LIBRARY", "PYBIND11_MODULE")
 """Texts by which a string is taken for C++ or CUDA source."""
-_MOST_STEPS = 3
-"""Number of steps from a name to its value that are followed, at most. Chosen: a path, a folder and a file name each
-in a variable of its own are three. A longer path isn't accepted."""
 PATH_NODES = 200
 """Number of nodes in a path's expression and in its names that are read, at most. Chosen; a path of ten parts has
 fewer than 50, and a longer one isn't accepted."""
@@ -29,42 +27,30 @@ def loads_built_library(call: ast.Call, names: Names, assigned: dict[str, ast.ex
     """Return whether a call of ctypes loads `libkernel.so` beside this file, and its path says nothing else."""
     if names.resolve(call.func) not in _LOADERS or not call.args:
         return False
-    texts, beside = _strings_in(call.args[0], assigned)
-    return beside and {text.rpartition("/")[2] for text in texts} == {BUILT} and ".." not in "".join(texts)
+    nodes = list(islice(_path_nodes(call.args[0], assigned), PATH_NODES + 1))
+    texts = {node.value for node in nodes if isinstance(node, ast.Constant) and isinstance(node.value, str)}
+    beside = any(isinstance(node, ast.Name) and node.id == "__file__" for node in nodes)
+    only_built = {text.rpartition("/")[2] for text in texts} == {BUILT} and ".." not in "".join(texts)
+    return beside and only_built and len(nodes) <= PATH_NODES
 
 
-def _strings_in(path: ast.expr, assigned: dict[str, ast.expr]) -> tuple[set[str], bool]:
-    """Return the strings in an expression and in the names it uses, and whether `__file__` is among the names."""
-    texts: set[str] = set()
-    beside, seen, waiting = False, set[str](), [path]
-    for _ in range(_MOST_STEPS):
-        following: list[ast.expr] = []
-        nodes = list(islice((one for root in waiting for one in walk(root)), PATH_NODES + 1))
-        if len(nodes) > PATH_NODES:
-            return set(), False
-        for node in nodes:
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                texts.add(node.value)
-            elif isinstance(node, ast.Name) and node.id == "__file__":
-                beside = True
-            elif isinstance(node, ast.Name) and node.id in assigned and node.id not in seen:
+def _path_nodes(path: ast.expr, assigned: dict[str, ast.expr]) -> Iterator[ast.AST]:
+    """Yield the nodes of an expression, and of the values of the names in it."""
+    waiting, seen = [path], set[str]()
+    while waiting:
+        for node in walk(waiting.pop()):
+            yield node
+            if isinstance(node, ast.Name) and node.id in assigned and node.id not in seen:
                 seen.add(node.id)
-                following.append(assigned[node.id])
-        waiting = following
-    return texts, beside
+                waiting.append(assigned[node.id])
 
 
 def assignments(tree: ast.Module) -> dict[str, ast.expr]:
     """Return the values of the module's plain names; a name that is assigned twice has none."""
-    found: dict[str, ast.expr] = {}
-    twice: set[str] = set()
-    for statement in tree.body:
-        if isinstance(statement, ast.Assign):
-            for target in statement.targets:
-                if isinstance(target, ast.Name):
-                    (twice.add if target.id in found else lambda _: None)(target.id)
-                    found[target.id] = statement.value
-    return {name: value for name, value in found.items() if name not in twice}
+    assigned = [one for one in tree.body if isinstance(one, ast.Assign)]
+    found = [(to.id, one.value) for one in assigned for to in one.targets if isinstance(to, ast.Name)]
+    times = Counter(name for name, _ in found)
+    return {name: value for name, value in found if times[name] == 1}
 
 
 def cpp_texts(nodes: Sequence[tuple[ast.AST, bool]], named: ast.expr | None) -> Iterator[ast.Constant]:

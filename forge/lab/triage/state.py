@@ -6,18 +6,13 @@ from collections.abc import Iterator, Sequence
 from forge.lab.triage.names import Names
 from forge.lab.triage.walk import Function
 
-_CONTAINERS = frozenset(
-    f"{module}.{name}"
-    for module, listed in (
-        ("builtins", "dict list set bytearray"),
-        ("collections", "defaultdict OrderedDict deque Counter ChainMap UserDict UserList"),
-        ("weakref", "WeakKeyDictionary WeakValueDictionary WeakSet"),
-        ("types", "SimpleNamespace"),
-        ("threading", "local"),
-        ("contextvars", "ContextVar"),
-    )
-    for name in listed.split()
-)
+_CONTAINER_NAMES = """
+    builtins.dict builtins.list builtins.set builtins.bytearray collections.defaultdict collections.OrderedDict
+    collections.deque collections.Counter collections.ChainMap collections.UserDict collections.UserList
+    weakref.WeakKeyDictionary weakref.WeakValueDictionary weakref.WeakSet types.SimpleNamespace threading.local
+    contextvars.ContextVar
+"""
+_CONTAINERS = frozenset(_CONTAINER_NAMES.split())
 _WRITE_METHODS = """
     append appendleft extend insert add update setdefault pop popitem clear remove discard set __setitem__
 """
