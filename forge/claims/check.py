@@ -1,22 +1,18 @@
 """Checks a page against a ledger. A sentence about speed is supported, flagged, or set aside by the page itself."""
 
-from collections.abc import Callable, Iterable
-from functools import lru_cache
+from collections.abc import Iterable
 
-from forge.claims.evidence import ClaimEvidence, Measurement
+from forge.claims.evidence import ClaimEvidence
 from forge.claims.judge import JudgedFigure, baseline_of, judge
 from forge.claims.measured_file import ReadFile, faults_in_file, is_about_kernels
-from forge.claims.named import dtypes, operations, processors
 from forge.claims.prose import passages
 from forge.claims.sentence import speed, taken_back
 from forge.claims.spoken import Sentence, sentences
 from forge.claims.verdict import Fault, Flagged, PageReport, SetAside, Supported
 from forge.errors import UsageError
 
-NOTHING = "This ledger holds no measurement for it: leave it out, or measure it and cite the event."
-"""Advice for a sentence on speed that no measurement supports."""
-Nearest = Callable[[str], Measurement | None]
-"""Function that returns the measurement that fits a text best; None if there is none."""
+NOTHING = "Leave it out, or cite a measurement that bears it out: `forge kernel claims` writes sentences that hold."
+"""Advice for a sentence on speed that cites no measurement."""
 COMPARED_LIMIT = 20_000
 """Number of comparisons of a figure with a cited kernel or event in one page, at most. Each takes about 0.15 ms."""
 IN_A_FILE = "Give the number as the file has it, with two digits or more, or name the file that holds it."
@@ -34,8 +30,7 @@ def check_page(
         if sentence.figures
     ]
     _require_few(read_sentences)
-    nearest: Nearest = lru_cache(maxsize=1)(lambda block: _nearest(block, evidence))
-    answers = [_answer(sentence, evidence, read, nearest) for sentence in read_sentences]
+    answers = [_answer(sentence, evidence, read) for sentence in read_sentences]
     return PageReport(
         file=file,
         flagged=tuple(one for one in answers if isinstance(one, Flagged)),
@@ -57,9 +52,7 @@ def _require_few(figured: Iterable[Sentence]) -> None:
             )
 
 
-def _answer(
-    sentence: Sentence, evidence: ClaimEvidence, read: ReadFile, nearest: Nearest
-) -> Flagged | Supported | SetAside:
+def _answer(sentence: Sentence, evidence: ClaimEvidence, read: ReadFile) -> Flagged | Supported | SetAside:
     passage = sentence.passage
     if passage.aside is not None and not sentence.cites:
         return SetAside(line=sentence.line, sentence=_flat(sentence), reason=passage.aside)
@@ -76,7 +69,7 @@ def _answer(
         rests_on = tuple(dict.fromkeys(name for one in judged for name in one.rests_on))
         return Supported(line=sentence.line, sentence=_flat(sentence), rests_on=rests_on)
     said = tuple(dict.fromkeys(one.figure.said for one in judged if one.faults))
-    instead = _instead(judged, sentence, nearest) if path is None else IN_A_FILE
+    instead = _instead(judged, sentence) if path is None else IN_A_FILE
     return Flagged(line=sentence.line, sentence=_flat(sentence), said=said, faults=faults, instead=instead)
 
 
@@ -84,11 +77,10 @@ def _flat(sentence: Sentence) -> str:
     return " ".join(sentence.text.split())
 
 
-def _instead(judged: Iterable[JudgedFigure], sentence: Sentence, nearest_to: Nearest) -> str:
-    """Return a true sentence about the cited measurement, or about the one that fits the words best."""
+def _instead(judged: Iterable[JudgedFigure], sentence: Sentence) -> str:
+    """Return a true sentence about the measurement that is cited."""
     wrong = [one for one in judged if one.faults]
     nearest = next((one.measurement for one in wrong if one.measurement is not None), None)
-    nearest = nearest or nearest_to(sentence.block)
     if nearest is None or nearest.no_verdict is not None:
         return NOTHING
     if nearest.ended is not None:
@@ -96,14 +88,3 @@ def _instead(judged: Iterable[JudgedFigure], sentence: Sentence, nearest_to: Nea
     meant = next((baseline_of(one.figure, sentence) for one in wrong if one.figure.kind == "ratio"), None)
     speedup = (nearest.over(meant.kind) if meant else None) or nearest.over(nearest.fastest)
     return speed(nearest, speedup).text if speedup else NOTHING
-
-
-def _nearest(text: str, evidence: ClaimEvidence) -> Measurement | None:
-    """Return the measurement that fits the words best; None if they name no operation."""
-    ops, gpus, types = operations(text), processors(text).values(), dtypes(text)
-    fitting = [one for one in evidence.measurements if one.task.op in ops and not one.ended and not one.no_verdict]
-    return max(
-        fitting,
-        key=lambda one: (one.task.target.gpu in gpus, one.task.dtype in types, one.promoted is not None, one.seq),
-        default=None,
-    )
