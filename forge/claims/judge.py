@@ -6,13 +6,14 @@ from dataclasses import dataclass
 
 from forge.claims import named
 from forge.claims.evidence import Calibration, ClaimEvidence, Measurement
+from forge.claims.forms import Kind
 from forge.claims.names import at_named_shapes, beyond, unnamed
-from forge.claims.number import borne_out, decimals_of, rounds_to, value_of
+from forge.claims.number import decimals_of, rounds_to, value_of
 from forge.claims.of_models import faults_of_model
-from forge.claims.sentence import REGIME_WORDS, shape_written, written
+from forge.claims.ratio import bears_out, faults_of_ratio
+from forge.claims.sentence import REGIME_WORDS, shape_written
 from forge.claims.spoken import Sentence, SpokenFigure
 from forge.claims.verdict import Fault, Problem, fault
-from forge.domain.evidence import Speedup
 from forge.domain.policy import Regime
 from forge.platforms import PROCESSORS, Processor
 
@@ -21,6 +22,11 @@ TIME_SLACK_DIGITS = 0.5005
 rest is for the decimal form of a measured time."""
 _RESIDENT = re.compile(r"\bresident operands\b", re.I)
 """Words that make a sentence one about operands in the last-level cache."""
+_NEVER: dict[Kind, tuple[Problem, str]] = {
+    "unreadable": ("unreadable", "{} can't be read: say it as a ratio (`1.29x`), with its interval and its event"),
+    "boast": ("no_measure", "no event can bear out {}: name a ratio, its interval and its event"),
+}
+"""Kinds of figures that no evidence bears out, and why."""
 Faults = Iterator[Fault]
 
 
@@ -100,12 +106,9 @@ def _judged(
     said, larger = repr(figure.said), tuple(beyond(sentence, found))
     if figure.kind == "rate":
         return _rate(figure, sentence, evidence)
-    if figure.kind == "unreadable":
-        why = f"{said} can't be read: say it as a ratio (`1.29x as fast as`), with its interval and its event"
-        return JudgedFigure(figure, (fault("unreadable", why), *larger), found[0] if found else None)
-    if figure.kind == "boast":
-        why = f"no event can bear out {said}: name a ratio, its interval and its event"
-        return JudgedFigure(figure, (fault("no_measure", why), *larger), found[0] if found else None)
+    if figure.kind in _NEVER:
+        problem, why = _NEVER[figure.kind]
+        return JudgedFigure(figure, (fault(problem, why.format(said)), *larger), found[0] if found else None)
     if figure.kind == "time" and (calibrated := _launch(figure, sentence, evidence)):
         return JudgedFigure(figure, (), rests_on=(calibrated,))
     if not found:
@@ -162,50 +165,15 @@ def _ratio(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> F
     if speedup is None:
         yield fault("wrong_baseline", f"{against.said!r} wasn't measured here: {kinds} were")
         return
-    yield from _number(figure, speedup, measured)
-    yield from _interval(figure, speedup)
+    that = next((one.baseline for one in measured.speedups if bears_out(one.interval, figure)), speedup.baseline)
+    if that != speedup.baseline and not bears_out(speedup.interval, figure):
+        yield fault("wrong_baseline", f"{figure.said!r} is the ratio over {named.baseline_name(that)}")
+    yield from faults_of_ratio(figure, speedup.interval, speedup.baseline)
     fastest = measured.fastest
-    if (
-        fastest
-        and fastest != speedup.baseline
-        and all(one.kind != fastest for one in named.baselines(sentence.block))
-    ):
+    beside = {speedup.baseline, *(one.kind for one in named.baselines(sentence.block))}
+    if fastest is not None and fastest not in beside:
         why = f"{named.baseline_name(fastest)} was harder to beat, and isn't named beside it"
         yield fault("weak_baseline", why)
-
-
-def _number(figure: SpokenFigure, speedup: Speedup, measured: Measurement) -> Faults:
-    found = speedup.interval
-    if _within(figure, speedup):
-        return
-    measured_as = f"measured were {found.ratio:.3f}x ({written(found.low)} to {written(found.high)}x)"
-    other = next((one for one in measured.speedups if _within(figure, one)), None)
-    if other is not None:
-        that = named.baseline_name(other.baseline)
-        why = f"{figure.said!r} is the ratio over {that}; over {speedup.baseline} {measured_as}"
-        yield fault("wrong_baseline", why)
-    if figure.value > found.ratio:
-        above = "the interval" if figure.value > found.high else "the ratio"
-        yield fault("overstated", f"{figure.said!r} is above {above}: {measured_as} over {speedup.baseline}")
-    elif other is None:
-        yield fault("not_measured", f"{figure.said!r} isn't what was measured: {measured_as}")
-
-
-def _within(figure: SpokenFigure, speedup: Speedup) -> bool:
-    """Return whether the ratio over this baseline and its interval bear the number out."""
-    found = speedup.interval
-    return borne_out(figure.value, figure.number, ratio=found.ratio, low=found.low, high=found.high)
-
-
-def _interval(figure: SpokenFigure, speedup: Speedup) -> Faults:
-    found = speedup.interval
-    true = f"{written(found.low)} to {written(found.high)}x"
-    if figure.interval is None:
-        yield fault("no_interval", f"{figure.said!r} comes without its 95 % interval, {true}")
-        return
-    low, high = figure.interval
-    if not (rounds_to(found.low, low) and rounds_to(found.high, high)):
-        yield fault("wrong_interval", f"the interval isn't {low} to {high}x: over {speedup.baseline} it is {true}")
 
 
 def _floor_share(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Faults:
@@ -252,12 +220,10 @@ def _rate(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> 
     mentioned = named.processors(sentence.text) or named.processors(sentence.block)
     for seq in sentence.cites.events:
         calibrated = evidence.calibrations.get(seq)
-        if calibrated is None or not _is_rate(figure, _measured_rates(calibrated)):
-            continue
-        other = next((name for name, slug in mentioned.items() if slug is None or slug != calibrated.gpu), None)
-        if other is not None:
-            return JudgedFigure(figure, (fault("wrong_processor", f"{other!r}: event {seq} is of {calibrated.gpu}"),))
-        return JudgedFigure(figure, (), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
+        if calibrated is not None and _is_rate(figure, _measured_rates(calibrated)):
+            others = [name for name, slug in mentioned.items() if slug is None or slug != calibrated.gpu]
+            faults = (fault("wrong_processor", f"{name!r}: event {seq} is of {calibrated.gpu}") for name in others)
+            return JudgedFigure(figure, tuple(faults), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
     if named.data_sheet(sentence.block):
         for slug in mentioned.values():
             if slug is not None and _is_rate(figure, _published_rates(PROCESSORS[slug])):

@@ -70,13 +70,3 @@ def rounds_to(true: float, text: str) -> bool:
     """Return whether `true`, written with as many digits as `text` has, is `text`."""
     digits = decimals_of(text)
     return f"{true:.{digits}f}" == f"{value_of(text):.{digits}f}"
-
-
-def borne_out(value: float, text: str, *, ratio: float, low: float, high: float) -> bool:
-    """Return whether a ratio and its interval bear out `value`, written as `text`.
-
-    The number may be rounded in its last digit, and be less than the ratio as far as the lower end.
-    A number above the ratio lies in the better half of the interval: no event holds it.
-    """
-    rounded = value <= ratio or rounds_to(ratio, text)
-    return rounded and value <= high and low <= value + 10.0 ** -decimals_of(text)

@@ -3,8 +3,7 @@
 from collections.abc import Iterator
 
 from forge.claims import named
-from forge.claims.number import borne_out, rounds_to
-from forge.claims.sentence import written
+from forge.claims.ratio import faults_of_ratio
 from forge.claims.spoken import Sentence, SpokenFigure
 from forge.claims.verdict import Fault, fault
 from forge.domain.model_measurement import ModelMode
@@ -32,15 +31,7 @@ def faults_of_model(figure: SpokenFigure, sentence: Sentence, seq: int, event: M
         return
     if OWN not in sentence.text.lower():
         yield fault("no_baseline", f"{figure.said!r} names no baseline: event {seq} compares with the model's {OWN}")
-    found = event.comparison.speedup
-    true = f"{written(found.low)} to {written(found.high)}x"
-    if not borne_out(figure.value, figure.number, ratio=found.ratio, low=found.low, high=found.high):
-        problem = fault("overstated", "") if figure.value > found.ratio else fault("not_measured", "")
-        yield problem.model_copy(update={"why": f"{figure.said!r}: measured were {found.ratio:.3f}x ({true})"})
-    if figure.interval is None:
-        yield fault("no_interval", f"{figure.said!r} comes without its 95 % interval, {true}")
-    elif not (rounds_to(found.low, figure.interval[0]) and rounds_to(found.high, figure.interval[1])):
-        yield fault("wrong_interval", f"the interval isn't {' to '.join(figure.interval)}x: it is {true}")
+    yield from faults_of_ratio(figure, event.comparison.speedup, f"the model's {OWN}")
 
 
 def _named(sentence: Sentence, seq: int, event: ModelMeasured) -> Iterator[Fault]:
