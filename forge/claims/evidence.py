@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import TypeVar
 
 from forge.domain.environment import Environment
 from forge.domain.evidence import Confirmation, ResidentTiming, Speedup, Timing, WorkloadTiming
@@ -48,6 +49,9 @@ ENDING_WORDS: dict[Status, str] = {
     "deprecated": "deprecated",
 }
 """Words that a sentence uses for a standing."""
+
+
+EventOfKind = TypeVar("EventOfKind")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,56 +180,48 @@ class ClaimEvidence:
         return sorted({one.kernel_id for one in self.measurements if one.kernel_id})
 
 
-@dataclass
-class _Seen:
+@dataclass(frozen=True, kw_only=True)
+class _Ledger:
     """The events of one ledger, by the keys that other events use for them."""
 
-    tasks: dict[str, Task] = field(default_factory=dict)
-    environments: dict[str, tuple[int, Environment]] = field(default_factory=dict)
-    verified: dict[int, CandidateVerified] = field(default_factory=dict)
-    benchmarks: list[tuple[int, BenchmarkRecorded | BenchmarkFailed]] = field(default_factory=list)
-    shapes: dict[int, ShapeTimed] = field(default_factory=dict)
+    tasks: Mapping[str, Task]
+    environments: Mapping[str, tuple[int, Environment]]
+    verified: Mapping[int, CandidateVerified]
+    shapes: Mapping[int, ShapeTimed]
     """Measurements at further shapes, by their numbers."""
-    promoted: dict[int, tuple[int, KernelPromoted]] = field(default_factory=dict)
+    promoted: Mapping[int, tuple[int, KernelPromoted]]
     """Promotions with their own numbers, by the number of the benchmark that each rests on."""
-    standings: Standings = field(default_factory=Standings)
-    calibrations: dict[int, Calibration] = field(default_factory=dict)
-    models: dict[int, ModelMeasured] = field(default_factory=dict)
+    standings: Standings
 
 
 def gather(events: Iterable[Recorded[Event]]) -> ClaimEvidence:
     """Fold a ledger's events, in order, to the measurements that may or may not be quoted now."""
-    seen, known = _Seen(), set[int]()
-    for recorded in events:
-        known.add(recorded.seq)
-        _take(seen, recorded)
-    measurements = tuple(one for seq, event in seen.benchmarks for one in _measured(seen, seq, event))
-    return ClaimEvidence(measurements, seen.calibrations, frozenset(known), seen.models)
+    history, standings = tuple(events), Standings()
+    for recorded in history:
+        standings.take(recorded)
+    captured = _of(EnvironmentCaptured, history)
+    ledger = _Ledger(
+        tasks={event.task_id: event.task for event in _of(TaskCreated, history).values()},
+        environments={event.env_sha256: (seq, event.environment) for seq, event in reversed(captured.items())},
+        verified=_of(CandidateVerified, history),
+        shapes=_of(ShapeTimed, history),
+        promoted={event.benchmark_seq: (seq, event) for seq, event in _of(KernelPromoted, history).items()},
+        standings=standings,
+    )
+    gpus = {key: one.gpu.slug if one.gpu else "cpu" for key, (_, one) in ledger.environments.items()}
+    calibrated = _of(DeviceCalibrated, history)
+    benchmarks = _of(BenchmarkRecorded, history) | _of(BenchmarkFailed, history)
+    return ClaimEvidence(
+        measurements=tuple(one for seq in sorted(benchmarks) for one in _measured(ledger, seq, benchmarks[seq])),
+        calibrations={seq: Calibration(event, gpus.get(event.env_sha256)) for seq, event in calibrated.items()},
+        known=frozenset(recorded.seq for recorded in history),
+        models=_of(ModelMeasured, history),
+    )
 
 
-def _take(seen: _Seen, recorded: Recorded[Event]) -> None:
-    seen.standings.take(recorded)
-    match recorded.event:
-        case TaskCreated() as event:
-            seen.tasks[event.task_id] = event.task
-        case EnvironmentCaptured() as event:
-            seen.environments.setdefault(event.env_sha256, (recorded.seq, event.environment))
-        case CandidateVerified() as event:
-            seen.verified[recorded.seq] = event
-        case BenchmarkRecorded() | BenchmarkFailed() as event:
-            seen.benchmarks.append((recorded.seq, event))
-        case ShapeTimed() as event:
-            seen.shapes[recorded.seq] = event
-        case KernelPromoted() as event:
-            seen.promoted[event.benchmark_seq] = (recorded.seq, event)
-        case ModelMeasured() as event:
-            seen.models[recorded.seq] = event
-        case DeviceCalibrated() as event:
-            _, environment = seen.environments.get(event.env_sha256, (None, None))
-            slug = (environment.gpu.slug if environment.gpu else "cpu") if environment else None
-            seen.calibrations[recorded.seq] = Calibration(event, slug)
-        case _:
-            pass
+def _of(kind: type[EventOfKind], history: Iterable[Recorded[Event]]) -> dict[int, EventOfKind]:
+    """Return the events of one type by their numbers."""
+    return {one.seq: one.event for one in history if isinstance(one.event, kind)}
 
 
 def _ended(standing: Standing) -> Withdrawn | None:
@@ -235,13 +231,13 @@ def _ended(standing: Standing) -> Withdrawn | None:
     return Withdrawn(seq=recorded.seq, event_type=recorded.event.TYPE, word=ENDING_WORDS[standing.status], why=why)
 
 
-def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
+def _measured(ledger: _Ledger, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
     """Yield a measurement for each shape and regime; none for a benchmark whose task isn't in the ledger."""
-    task = seen.tasks.get(event.task_id)
+    task = ledger.tasks.get(event.task_id)
     if task is None:
         return
-    promoted_seq, promoted = seen.promoted.get(seq, (None, None))
-    environment_seq, environment = seen.environments.get(event.env_sha256, (None, None))
+    promoted_seq, promoted = ledger.promoted.get(seq, (None, None))
+    environment_seq, environment = ledger.environments.get(event.env_sha256, (None, None))
     kernel_id = promoted.kernel_id if promoted else None
     code = event.reason.code if isinstance(event, BenchmarkFailed) else None
     for timing in event.workloads:
@@ -252,15 +248,15 @@ def _measured(seen: _Seen, seq: int, event: BenchmarkRecorded | BenchmarkFailed)
             timing=timing,
             environment=environment,
             environment_seq=environment_seq,
-            verified=seen.verified.get(event.verified_seq),
+            verified=ledger.verified.get(event.verified_seq),
             verified_seq=event.verified_seq,
             promoted=promoted,
             promoted_seq=promoted_seq,
-            ended=_ended(seen.standings.of(kernel_id, seq)),
+            ended=_ended(ledger.standings.of(kernel_id, seq)),
             no_verdict=code if code in UNDECIDED else None,
         )
         yield from _in_each_regime(cold)
-        for at, found, timing_there in _further(seen, event):
+        for at, found, timing_there in _further(ledger, event):
             covered = promoted is not None and found.shape in promoted.coverage.measured
             yield from _in_each_regime(
                 replace(
@@ -283,10 +279,10 @@ def _in_each_regime(cold: Measurement) -> Iterable[Measurement]:
 
 
 def _further(
-    seen: _Seen, event: BenchmarkRecorded | BenchmarkFailed
+    ledger: _Ledger, event: BenchmarkRecorded | BenchmarkFailed
 ) -> Iterable[tuple[int, ShapeTimed, WorkloadTiming]]:
     """Yield what a benchmark names of further shapes, as far as it was timed there."""
     for seq in event.further_seqs if isinstance(event, BenchmarkRecorded) else ():
-        found = seen.shapes.get(seq)
+        found = ledger.shapes.get(seq)
         if found is not None and found.timing is not None:
             yield seq, found, found.timing

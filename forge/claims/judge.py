@@ -224,7 +224,7 @@ def _rate(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> 
             others = [name for name, slug in mentioned.items() if slug is None or slug != calibrated.gpu]
             faults = (fault("wrong_processor", f"{name!r}: event {seq} is of {calibrated.gpu}") for name in others)
             return JudgedFigure(figure, tuple(faults), rests_on=(f"event {seq}, {calibrated.event.TYPE}",))
-    if named.data_sheet(sentence.block):
+    if named.first(named.DATA_SHEET, sentence.block):
         for slug in mentioned.values():
             if slug is not None and _is_rate(figure, _published_rates(PROCESSORS[slug])):
                 return JudgedFigure(figure, (), rests_on=(f"data sheet: {PROCESSORS[slug].source}",))

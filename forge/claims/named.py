@@ -19,7 +19,7 @@ EVENT = re.compile(
     re.I,
 )
 """Pattern of the numbers of cited events, as in `events 12 and 15`."""
-_BEYOND_OPERATION = re.compile(
+BEYOND_OPERATION = re.compile(
     r"\bend[- ]to[- ]end\b|\be2e\b|\bmodels?\b|\binference\b|\bserving\b|\bservers?\b|\brequests?\b|\bendpoints?\b"
     r"|\bapplications?\b|\btraining\b|\btokens?\s*(?:/|per\b)|\bllama|\bqwen|\bmistral|\bmixtral|\bdeepseek|\bgemma"
     r"|\bgpt\b|\bllms?\b|\bvllm\b|\bsglang\b|\bttft\b|\btpot\b|\btime[- ]to[- ]first\b|\bsteps?\s+times?\b"
@@ -27,12 +27,12 @@ _BEYOND_OPERATION = re.compile(
     re.I,
 )
 """Words for what is larger than one call of one operation."""
-ANY_SHAPE = re.compile(
+_ANY_SHAPE = re.compile(
     r"\b(?:all|any|every|most|many|various|typical|common|realistic)\s+(?:\w+\s+)?(?:shapes?|sizes?)\b"
     r"|\bacross\s+(?:the\s+)?(?:\w+\s+)?(?:shapes|sizes)\b|\bregardless of (?:shape|size)\b",
     re.I,
 )
-_ANY_PROCESSOR = re.compile(
+ANY_PROCESSOR = re.compile(
     r"\b(?:all|any|every|most|many|modern|recent|data-?\s?cent(?:er|re)|consumer|hopper|ampere|ada|blackwell|nvidia|amd|"
     r"apple)\s+(?:\w+\s+)?(?:gpus?|cards?|processors?|accelerators?|hardware)\b",
     re.I,
@@ -55,7 +55,7 @@ _OTHER_DTYPE_NAMES = {
 }
 _DTYPE = re.compile(rf"\b(?:{'|'.join(_OTHER_DTYPE_NAMES)}|fp(?:4|8|16|32|64)|[bt]f(?:16|32)|int[48])\b", re.I)
 """Pattern of the name of an element type."""
-_SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
+DATA_SHEET = re.compile(r"\bdata[- ]?sheets?\b", re.I)
 """Pattern of words for a vendor's data sheet, whose numbers are no measurements here."""
 _BASELINES: tuple[tuple[str, str], ...] = (
     ("contender", rf"\b{PREFIX}[a-z0-9_]+\.[a-z0-9_]+@[0-9a-z][0-9a-z.+!_-]*[0-9a-z]\b"),
@@ -106,9 +106,9 @@ def cited(text: str) -> Cited:
 
 
 @lru_cache
-def beyond_operation(text: str) -> str | None:
-    """Return the first word for something larger than one call of one operation."""
-    match = _BEYOND_OPERATION.search(text)
+def first(pattern: re.Pattern[str], text: str) -> str | None:
+    """Return the first words in a text that a pattern matches."""
+    match = pattern.search(text)
     return match[0] if match else None
 
 
@@ -144,23 +144,7 @@ def processors(text: str) -> Mapping[str, str | None]:
     text = _without_ids(text)
     found: dict[str, str | None] = {match: _SLUGS[_squeezed(match)] for match in _PROCESSOR.findall(text)}
     left = _PROCESSOR.sub(" ", text)
-    found |= dict.fromkeys(_OTHER_PROCESSOR.findall(left))
-    if host := _HOST.search(left):
-        found[host[0]] = "cpu"
-    return found
-
-
-@lru_cache
-def any_processor(text: str) -> str | None:
-    """Return the first word for more than one processor, such as `any GPU`."""
-    match = _ANY_PROCESSOR.search(text)
-    return match[0] if match else None
-
-
-@lru_cache
-def data_sheet(text: str) -> bool:
-    """Return whether the text names a data sheet."""
-    return _SHEET.search(text) is not None
+    return found | dict.fromkeys(_OTHER_PROCESSOR.findall(left)) | dict.fromkeys(_HOST.findall(left), "cpu")
 
 
 @lru_cache
@@ -213,17 +197,13 @@ class ShapeNamed:
     """Text that names another shape instead; None if there is none."""
 
 
-def shape(text: str, wanted: Mapping[str, int], op: str) -> ShapeNamed:
-    """Return whether the text names `wanted`: axis by axis, or by sizes in the operation's order."""
-    return _shape(text, tuple(wanted.items()), op)
-
-
 @lru_cache
-def _shape(text: str, axes: tuple[tuple[str, int], ...], op: str) -> ShapeNamed:
+def shape(text: str, axes: tuple[tuple[str, int], ...], op: str) -> ShapeNamed:
+    """Return whether the text names a shape: axis by axis, or by sizes in the operation's order."""
     wanted = dict(axes)
     text = _without_ids(text)
-    if any_shape := ANY_SHAPE.search(text):
-        return ShapeNamed((), any_shape[0])
+    if any_shape := first(_ANY_SHAPE, text):
+        return ShapeNamed((), any_shape)
     if re.search(rf"\b{re.escape(shape_slug(wanted))}\b", text):
         return ShapeNamed((), None)
     given = {axis: _sizes_of(axis, text) for axis in wanted}

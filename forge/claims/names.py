@@ -1,6 +1,5 @@
 """Checks that a sentence names what its number holds for: processor, shape, element type and operation."""
 
-import re
 from collections.abc import Iterator
 
 from forge.claims import named
@@ -11,7 +10,6 @@ from forge.claims.verdict import Fault, fault
 from forge.domain.digest import canonical
 from forge.platforms import PROCESSORS, evidence_reach
 
-_HOST_FAMILY = re.compile(r"\b(?:EPYC|Xeon|Ryzen|Graviton|Threadripper)\b", re.I)
 Faults = Iterator[Fault]
 
 
@@ -40,30 +38,28 @@ def _elsewhere(sentence: Sentence, measured: Measurement) -> str:
 
 def _processor(sentence: Sentence, measured: Measurement) -> Faults:
     slug, text = measured.task.target.gpu, sentence.text
-    if several := named.any_processor(text):
+    if several := named.first(named.ANY_PROCESSOR, text):
         why = f"{several!r}: it was measured on {PROCESSORS[slug].name if slug in PROCESSORS else slug} alone"
         yield fault("wrong_processor", why)
     mentioned = named.processors(text) or named.processors(_elsewhere(sentence, measured))
     if not mentioned and measured.kernel_id not in sentence.cites.kernels:
         yield fault("no_processor", f"it names no processor: it was measured on {slug}")
+    model = measured.environment.cpu_model if measured.environment is not None else ""
     for said, claimed in mentioned.items():
         gap: str | None = "nothing was measured there" if claimed is None else f"it was measured on {slug}"
         if claimed is not None and slug in PROCESSORS:
             gap = evidence_reach(PROCESSORS[slug], PROCESSORS[claimed])
+        if claimed == slug == "cpu" and said.lower() not in f"cpus {model}".lower():
+            gap = f"it was measured on {model}"
         if gap is not None:
             yield fault("wrong_processor", f"{said!r}: {gap}")
-    if slug == "cpu" and measured.environment is not None:
-        model = measured.environment.cpu_model
-        for family in _HOST_FAMILY.findall(text):
-            if family.lower() not in model.lower():
-                yield fault("wrong_processor", f"{family!r}: it was measured on {model}")
 
 
 def _shape(sentence: Sentence, measured: Measurement) -> Faults:
-    wanted, op = measured.timing.shape, measured.task.op
-    own = named.shape(sentence.text, wanted, op)
+    wanted = measured.timing.shape
+    own = _named_shape(sentence.text, measured)
     if own.other is None and own.missing:
-        own = named.shape(_elsewhere(sentence, measured), wanted, op)
+        own = _named_shape(_elsewhere(sentence, measured), measured)
     if own.other is not None:
         yield fault("wrong_shape", f"{own.other!r}: it was measured at {shape_written(wanted)}")
     elif own.missing and not (measured.kernel_id in sentence.cites.kernels and wanted == measured.task.shape):
@@ -89,8 +85,12 @@ def at_named_shapes(sentence: Sentence, found: tuple[Measurement, ...]) -> tuple
 
 
 def _is_named(sentence: Sentence, measured: Measurement) -> bool:
-    said = named.shape(sentence.text, measured.timing.shape, measured.task.op)
+    said = _named_shape(sentence.text, measured)
     return said.other is None and not said.missing
+
+
+def _named_shape(text: str, measured: Measurement) -> named.ShapeNamed:
+    return named.shape(text, tuple(measured.timing.shape.items()), measured.task.op)
 
 
 def beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:
@@ -99,6 +99,6 @@ def beyond(sentence: Sentence, found: tuple[Measurement, ...]) -> Faults:
     for one in found:
         if one.environment is not None:
             text = text.replace(" ".join(one.environment.cpu_model.split()), " ")
-    if larger := named.beyond_operation(text):
+    if larger := named.first(named.BEYOND_OPERATION, text):
         why = f"{larger!r}: evidence about an operation says nothing of anything larger"
         yield fault("beyond_operation", why)

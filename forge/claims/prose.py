@@ -10,14 +10,12 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from html.parser import HTMLParser
-from typing import Literal
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from forge.errors import UsageError
 
-Kind = Literal["paragraph", "heading", "row", "html", "code"]
 NESTING_LIMIT = 60
 """Largest depth of nested blocks, more than a page needs. The parser drops what is deeper, so the page is refused."""
 LENGTH_LIMIT = 20_000
@@ -37,8 +35,6 @@ _JOINED = re.compile(
 """Tags that don't separate the text before them from the text behind them; all others do."""
 _SHOWN = ("alt", "title", "aria-label", "placeholder", "value")
 """Attributes whose text a reader sees or hears."""
-_READ_WHOLE = {"inline": "paragraph", "html_block": "html"}
-"""Types of tokens whose content is searched as one, and the words for them."""
 _DRAWN = ("mermaid", "math")
 """Languages of code blocks that are shown as pictures or formulas, so their text is always read."""
 
@@ -47,7 +43,6 @@ _DRAWN = ("mermaid", "math")
 class Passage:
     """A paragraph, a heading, a row of a table, or another piece that is read as one."""
 
-    kind: Kind
     line: int
     """Number of its first line, from 1."""
     text: str
@@ -77,14 +72,21 @@ def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
     for token in blocks:
         if token.level >= NESTING_LIMIT - 2:
             raise UsageError(f"a block is nested {NESTING_LIMIT - 2} deep: expected a page of fewer levels")
-        if token.type in _READ_WHOLE and len(token.content) > LENGTH_LIMIT:
-            line = token.map[0] + 1 if token.map else 1
-            kind = _READ_WHOLE[token.type]
-            raise UsageError(f"the {kind} at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
+        if token.type in ("inline", "html_block"):
+            _require_short(token.content, _line(token))
         brackets = token.content.count("[")
         if token.type == "inline" and brackets > BRACKETS_LIMIT:
-            line = token.map[0] + 1 if token.map else 1
-            raise UsageError(f"the passage at line {line} has {brackets} of '[': expected at most {BRACKETS_LIMIT}")
+            where = f"the passage at line {_line(token)}"
+            raise UsageError(f"{where} has {brackets} of '[': expected at most {BRACKETS_LIMIT}")
+
+
+def _require_short(text: str, line: int) -> None:
+    if len(text) > LENGTH_LIMIT:
+        raise UsageError(f"the passage at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
+
+
+def _line(token: Token) -> int:
+    return token.map[0] + 1 if token.map else 1
 
 
 class _ProseReader:
@@ -110,21 +112,20 @@ class _ProseReader:
                 self._aside, self._aside_until = None, -1
 
     def _passage(self, index: int, token: Token) -> Iterator[Passage]:
-        line = token.map[0] + 1 if token.map else 1
+        line = _line(token)
         match token.type:
             case "heading_open":
                 self._heading = int(token.tag[1:])
                 self._measured = [(level, path) for level, path in self._measured if level < self._heading]
             case "html_block":
                 self._mark(token.content)
-                yield from self._made("html", line, _visible(token.content))
+                yield from self._made(line, _visible(token.content))
             case "fence" | "code_block" if self._code or token.info.partition(" ")[0] in _DRAWN:
                 first = line + (token.type == "fence")
                 for place, text in enumerate(token.content.splitlines()):
-                    yield from self._made("code", first + place, text)
+                    yield from self._made(first + place, text)
             case "inline" if self._tokens[index - 1].type in ("paragraph_open", "heading_open"):
-                kind: Kind = "heading" if self._tokens[index - 1].type == "heading_open" else "paragraph"
-                yield from self._made(kind, line, _read(token))
+                yield from self._made(line, _read(token))
             case "tr_open":
                 yield from self._row(index, line)
 
@@ -133,21 +134,17 @@ class _ProseReader:
         cells = tuple(_read(token) for token in within if token.type == "inline")
         if any(token.type == "th_open" for token in within):
             self._header = cells
-            yield from self._made("row", line, " | ".join(cells))
+            yield from self._made(line, " | ".join(cells))
         else:
-            yield from self._made("row", line, " | ".join(cells), cells=cells, header=self._header)
+            yield from self._made(line, " | ".join(cells), cells=cells, header=self._header)
 
     def _made(
-        self, kind: Kind, line: int, text: str, *, cells: tuple[str, ...] = (), header: tuple[str, ...] = ()
+        self, line: int, text: str, *, cells: tuple[str, ...] = (), header: tuple[str, ...] = ()
     ) -> Iterator[Passage]:
-        if not text.strip():
-            return
-        if len(text) > LENGTH_LIMIT:
-            raise UsageError(f"the {kind} at line {line} is too long: expected at most {LENGTH_LIMIT} characters")
-        measured = self._measured[-1][1] if self._measured else None
-        yield Passage(
-            kind=kind, line=line, text=text, cells=cells, header=header, measured=measured, aside=self._aside
-        )
+        if text.strip():
+            _require_short(text, line)
+            measured = self._measured[-1][1] if self._measured else None
+            yield Passage(line=line, text=text, cells=cells, header=header, measured=measured, aside=self._aside)
 
     def _mark(self, content: str) -> None:
         for word, named in _MARK.findall(content):

@@ -119,7 +119,7 @@ def test_a_name_of_many_digits_is_read_once() -> None:
 
 @pytest.mark.parametrize("piece", ["<!-- measured: ", "<!--", "<![CDATA[", "<a "])
 def test_a_long_piece_of_html_is_refused_before_it_is_searched(piece: str) -> None:
-    with pytest.raises(UsageError, match="html at line 1 is too long"):
+    with pytest.raises(UsageError, match="the passage at line 1 is too long"):
         list(passages("<div>\n" + piece * (LONG // len(piece))))
 
 
@@ -147,5 +147,5 @@ def test_many_arguments_are_looked_for_in_bounded_steps() -> None:
 
 @pytest.mark.parametrize("text", ["1x " * LONG, "batch size" + " " * LONG])
 def test_a_text_that_nearly_names_a_shape_is_read_once(text: str) -> None:
-    found = shape(text, {"batch": 16, "hidden_size": 4096}, "rmsnorm")
+    found = shape(text, (("batch", 16), ("hidden_size", 4096)), "rmsnorm")
     assert found.missing == ("batch", "hidden_size")
