@@ -48,9 +48,8 @@ def triage(
             if not (kind == "foreign_kernel" and language.library_calls):
                 reader.found.add_span(kind, start, end)
     reached = reach(tree, reader.names, entry_point)
-    for name, statement in reached.kernels.items():
-        if name not in reached.reached:
-            reader.found.add("decoy_kernel", statement)
+    for statement in reached.unreached:
+        reader.found.add("decoy_kernel", statement)
     opaque = bool(reader.found.kinds() & _OPAQUE) or reader.unnamed
     return TriageResult(reader.found.findings(), reached.launches_none and not opaque)
 

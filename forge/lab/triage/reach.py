@@ -22,23 +22,17 @@ _WRAPS = frozenset(_WRAPPERS.split())
 
 @dataclass(frozen=True)
 class Reach:
-    """The names that the entry point leads to."""
+    """The kernels of a module, and what its entry point makes of them."""
 
-    kernels: dict[str, ast.stmt]
-    """Compiled kernels of the module, by name."""
-    reached: frozenset[str]
-    """Names that the entry point mentions, directly or indirectly."""
-    certain: bool
-    """Whether nothing else in the module could launch a kernel, or find one in another way than by its name."""
-
-    @property
-    def launches_none(self) -> bool:
-        """Whether the module has kernels and the entry point provably launches none of them."""
-        return self.certain and bool(self.kernels) and not self.kernels.keys() & self.reached
+    unreached: tuple[ast.stmt, ...]
+    """Compiled kernels whose names the entry point mentions neither directly nor indirectly."""
+    launches_none: bool
+    """Whether the module has kernels and the entry point provably launches none of them. It is proven if nothing else
+    in the module could launch one, or find one in another way than by its name."""
 
 
 def reach(tree: ast.Module, names: Names, entry_point: str) -> Reach:
-    """Return the module's kernels, and the names that the entry point mentions, directly or indirectly."""
+    """Return what of the module's kernels the entry point leads to."""
     bound: dict[str, list[ast.stmt]] = {}
     for statement in tree.body:
         for name in _binds(statement):
@@ -47,15 +41,23 @@ def reach(tree: ast.Module, names: Names, entry_point: str) -> Reach:
     jit = {id(one) for one in tree.body if _is_jit(one, names)}
     kernels = {name: one for name, found in bound.items() for one in found if id(one) in jit}
     reached = _closure({entry_point}, bound, mentions)
-    if not kernels:
-        return Reach(kernels, frozenset(reached), certain=False)
-    launching = _lead_to(frozenset(kernels), tree.body, mentions)
+    unreached = tuple(statement for name, statement in kernels.items() if name not in reached)
+    if not kernels or len(unreached) < len(kernels) or names.stars:
+        return Reach(unreached, launches_none=False)
+    mentioned_in: dict[str, list[ast.stmt]] = {}
+    for statement in tree.body:
+        for name in mentions[id(statement)]:
+            mentioned_in.setdefault(name, []).append(statement)
+    launching = _closure(set(kernels), mentioned_in, {id(one): frozenset(_binds(one)) for one in tree.body})
     ran = {id(node) for node, _ in executed(tree)}
-    keeping = (one for one in tree.body if mentions[id(one)] & launching and not _is_jit(one, names))
-    certain = not names.stars and not any(
-        _may_launch(one, names, frozenset(kernels), mentions, ran) for one in keeping
+    kept = any(
+        mentions[id(one)] & launching and _may_launch(one, names, bool(mentions[id(one)] & kernels.keys()), ran)
+        for one in tree.body
+        if id(one) not in jit
     )
-    return Reach(kernels, frozenset(reached), certain and not _makes_kernels(bound, reached, kernels, names))
+    used = {id(one): one for name in reached for one in bound.get(name, ())}
+    makes = any(is_jit(node, names) for one in used.values() for node in walk(one))
+    return Reach(unreached, launches_none=not kept and not makes)
 
 
 def is_jit(node: ast.AST, names: Names) -> bool:
@@ -91,27 +93,11 @@ def _is_jit(statement: ast.stmt, names: Names) -> bool:
     return False
 
 
-def _lead_to(
-    kernels: frozenset[str], statements: Sequence[ast.stmt], mentions: dict[int, frozenset[str]]
-) -> set[str]:
-    """Return the names of kernels, and of all that mentions one of them, directly or indirectly."""
-    mentioned_in: dict[str, list[ast.stmt]] = {}
-    for statement in statements:
-        for name in mentions[id(statement)]:
-            mentioned_in.setdefault(name, []).append(statement)
-    return _closure(set(kernels), mentioned_in, {id(one): frozenset(_binds(one)) for one in statements})
-
-
-def _may_launch(
-    statement: ast.stmt,
-    names: Names,
-    kernels: frozenset[str],
-    mentions: dict[int, frozenset[str]],
-    ran: set[int],
-) -> bool:
+def _may_launch(statement: ast.stmt, names: Names, direct: bool, ran: set[int]) -> bool:
     """Return whether importing the module passes what the statement mentions to a call, which may keep it for later.
 
-    A decorator is such a call. `ran` are the nodes that aren't of a separate program.
+    A decorator is such a call. `direct` says that it mentions a kernel; `ran` are the nodes that aren't of a separate
+    program.
     """
     match statement:
         case ast.Import() | ast.ImportFrom():
@@ -119,7 +105,6 @@ def _may_launch(
         case ast.FunctionDef(decorator_list=decorators) | ast.AsyncFunctionDef(decorator_list=decorators):
             return not all(_only_wraps(one, names) for one in decorators)
         case ast.ClassDef(decorator_list=decorators):
-            direct = bool(mentions[id(statement)] & kernels)
             return direct or not all(_only_wraps(one, names) for one in decorators)
         case _:
             return any(isinstance(one, ast.Call | ast.Delete) and id(one) in ran for one in walk(statement))
@@ -128,14 +113,6 @@ def _may_launch(
 def _only_wraps(decorator: ast.expr, names: Names) -> bool:
     function = decorator.func if isinstance(decorator, ast.Call) else decorator
     return names.resolve(function) in _WRAPS
-
-
-def _makes_kernels(
-    bound: dict[str, list[ast.stmt]], reached: set[str], kernels: dict[str, ast.stmt], names: Names
-) -> bool:
-    """Return whether a reached statement compiles kernels itself."""
-    used = {id(one): one for name in reached - kernels.keys() for one in bound.get(name, ())}
-    return any(is_jit(node, names) for one in used.values() for node in walk(one))
 
 
 def _closure(
