@@ -12,36 +12,32 @@ from forge.lab.triage.cpp_tokens import Token, tokens
 
 _CALLS: dict[FindingKind, str] = {
     "foreign_code": """
-        dlopen dlsym dlmopen syscall asm __asm__ __asm cuModuleLoad cuModuleLoadData cuModuleLoadDataEx
-        cuModuleLoadFatBinary cuLibraryLoadData cuLibraryLoadFromFile cudaLibraryLoadData cudaLibraryLoadFromFile
+        dlopen dlsym syscall asm __asm__ cuModuleLoad cuModuleLoadData cuLibraryLoadData cudaLibraryLoadData
     """,
     "threads": """
-        pthread_create thrd_create jthread async signal sigaction setitimer timer_create atexit cudaStreamCreate
-        cudaStreamCreateWithFlags cudaLaunchHostFunc cudaStreamAddCallback
+        pthread_create jthread async signal sigaction atexit cudaStreamCreate cudaStreamCreateWithFlags
+        cudaLaunchHostFunc timer_create
     """,
-    "environment": "getenv secure_getenv setenv putenv sched_setaffinity omp_set_num_threads",
-    "files": """
-        fopen freopen fdopen open openat creat mmap memfd_create shm_open tmpfile mkstemp unlink remove rename opendir
-        readlink ifstream ofstream fstream filebuf
-    """,
+    "environment": "getenv setenv sched_setaffinity omp_set_num_threads",
+    "files": "fopen open mmap unlink remove rename ifstream ofstream fstream",
     "processes": """
         fork vfork execl execle execlp execv execve execvp execvpe posix_spawn posix_spawnp popen system ptrace
         process_vm_readv process_vm_writev
     """,
     "clock": """
-        clock_gettime gettimeofday clock64 clock steady_clock system_clock high_resolution_clock __rdtsc __rdtscp
-        omp_get_wtime cudaEventElapsedTime
+        clock_gettime clock64 clock steady_clock system_clock high_resolution_clock __rdtsc omp_get_wtime
+        cudaEventElapsedTime
     """,
-    "randomness": "rand srand random drand48 mt19937 mt19937_64 random_device getrandom arc4random curand_init",
-    "introspection": "backtrace dl_iterate_phdr getauxval PyGILState_Ensure",
+    "randomness": "rand random mt19937 random_device getrandom curand_init",
+    "introspection": "backtrace PyGILState_Ensure",
     "eval_exec": "nvrtcCompileProgram",
 }
 _BY_CALL: dict[str, FindingKind] = {name: kind for kind, names in _CALLS.items() for name in names.split()}
 _TYPES_LISTED = """
-    jthread ifstream ofstream fstream filebuf mt19937 mt19937_64 random_device steady_clock system_clock
-    high_resolution_clock asm __asm__ __asm
+        jthread ifstream ofstream fstream mt19937 random_device steady_clock system_clock high_resolution_clock asm
+        __asm__
     """
-_ASSEMBLY = frozenset({"asm", "__asm__", "__asm"})
+_ASSEMBLY = frozenset({"asm", "__asm__"})
 _TYPES = frozenset(_TYPES_LISTED.split())
 """Names that count wherever they are mentioned; the others count only if they are called."""
 _OF_THE_INTERPRETER = ("PyRun_", "PyImport_", "PyFrame_", "PyThreadState_", "PySys_", "PyEval_Get", "PyEval_Eval")

@@ -9,47 +9,35 @@ from typing import Literal
 from forge.domain.source_finding import FindingKind
 
 _NAMES: dict[FindingKind, str] = {
-    "dynamic_import": """
-        importlib builtins.__import__ imp runpy pkgutil zipimport
-    """,
+    "dynamic_import": "importlib builtins.__import__ runpy pkgutil",
     "foreign_code": """
-        ctypes.CDLL ctypes.PyDLL ctypes.OleDLL ctypes.WinDLL ctypes.cdll ctypes.pydll ctypes.windll
-        ctypes.LibraryLoader ctypes.util.find_library cffi
-        numpy.ctypeslib.load_library torch.ops.load_library torch.classes.load_library
-        torch.utils.cpp_extension ctypes.CFUNCTYPE ctypes.PYFUNCTYPE
+        ctypes.CDLL ctypes.PyDLL ctypes.cdll ctypes.pydll cffi torch.ops.load_library torch.utils.cpp_extension
     """,
-    "patching": """
-        builtins.setattr builtins.delattr unittest.mock torch.library torch.utils._python_dispatch torch.overrides
-    """,
+    "patching": "builtins.setattr builtins.delattr unittest.mock torch.library torch.overrides",
     "threads": """
-        threading _thread concurrent.futures multiprocessing.pool.ThreadPool multiprocessing.dummy asyncio atexit
-        weakref.finalize signal torch.cuda.Stream torch.cuda.stream torch.cuda.ExternalStream torch.futures
-        torch.jit.fork torch.cuda.CUDAGraph torch.cuda.graph torch.cuda.graphs
+        threading _thread concurrent.futures asyncio atexit weakref.finalize signal torch.cuda.Stream
+        torch.cuda.stream torch.cuda.ExternalStream torch.cuda.CUDAGraph torch.cuda.graph torch.cuda.graphs
     """,
     "environment": """
-        os.environ os.environb os.getenv os.getenvb os.putenv os.unsetenv sys.argv sys.flags sys.orig_argv platform
-        torch.set_num_threads torch.set_num_interop_threads torch.set_float32_matmul_precision torch.set_default_dtype
-        torch.set_default_device torch.set_flush_denormal torch.use_deterministic_algorithms torch.set_printoptions
-        resource os.sched_setaffinity os.nice
+        os.environ os.getenv sys.argv platform torch.set_num_threads torch.set_num_interop_threads
+        torch.set_float32_matmul_precision torch.set_default_dtype torch.set_default_device
+        torch.use_deterministic_algorithms torch.set_printoptions torch.set_flush_denormal resource
+        os.sched_setaffinity
     """,
     "frames": """
         sys._getframe sys._current_frames inspect.stack inspect.trace inspect.currentframe inspect.getouterframes
-        gc.get_objects gc.get_referrers gc.get_referents traceback.walk_stack guest
-        sys.modules.values sys.modules.items sys.modules.keys sys.modules.copy
+        gc.get_objects gc.get_referrers gc.get_referents traceback.walk_stack guest sys.modules.values
+        sys.modules.items sys.modules.keys sys.modules.copy
     """,
     "introspection": """
-        inspect gc sys.modules sys.settrace sys.setprofile sys.monitoring
-        sys.meta_path sys.path_hooks sys.addaudithook traceback dis tracemalloc builtins.globals builtins.locals
-        builtins.vars builtins.__builtins__ ctypes.pythonapi ctypes.string_at ctypes.wstring_at ctypes.memmove
-        ctypes.memset ctypes.py_object faulthandler torch._C types.CodeType types.FunctionType weakref.getweakrefs
+        inspect gc sys.modules sys.settrace sys.setprofile sys.meta_path sys.addaudithook traceback builtins.globals
+        builtins.locals builtins.vars builtins.__builtins__ ctypes.pythonapi ctypes.string_at ctypes.memmove torch._C
+        types.FunctionType
     """,
     "files": """
-        builtins.open io.open io.FileIO codecs.open os.open os.read os.write os.pread os.pwrite os.fdopen os.listdir
-        os.scandir os.walk os.stat os.unlink os.remove os.rename os.replace os.mkdir os.makedirs os.rmdir os.symlink
-        os.link os.chmod os.chown os.truncate os.ftruncate os.mkfifo os.memfd_create os.dup os.dup2 os.sendfile
-        os.pipe os.close os.path.exists os.path.isfile os.path.isdir shutil tempfile mmap fcntl glob fileinput
-        linecache sqlite3 dbm torch.save torch.from_file numpy.fromfile numpy.save numpy.savez numpy.memmap
-        numpy.loadtxt numpy.load multiprocessing.shared_memory
+        builtins.open io.open os.open os.read os.write os.listdir os.stat os.unlink os.remove os.rename os.replace
+        os.mkdir os.makedirs os.symlink os.truncate os.ftruncate os.memfd_create os.pipe os.path.exists shutil
+        tempfile mmap sqlite3 torch.save numpy.save numpy.memmap numpy.load multiprocessing.shared_memory
     """,
     "network": """
         socket _socket ssl http.client http.server urllib.request ftplib smtplib poplib imaplib xmlrpc socketserver
@@ -64,55 +52,43 @@ _NAMES: dict[FindingKind, str] = {
         multiprocessing.Manager torch.multiprocessing.spawn torch.multiprocessing.Process torch.multiprocessing.Pool
         signal.pidfd_send_signal
     """,
-    "clock": """
-        time timeit datetime.datetime.now datetime.datetime.utcnow datetime.datetime.today datetime.date.today
-        torch.cuda.Event torch.profiler torch.autograd.profiler triton.testing os.times cProfile profile
-    """,
+    "clock": "time timeit triton.testing datetime torch.cuda.Event torch.profiler torch.autograd.profiler",
     "randomness": """
-        random secrets numpy.random os.urandom os.getrandom uuid torch.rand torch.randn torch.randint torch.randperm
-        torch.rand_like torch.randn_like torch.randint_like torch.bernoulli torch.multinomial torch.manual_seed
-        torch.seed torch.initial_seed torch.get_rng_state torch.set_rng_state torch.Generator torch.default_generator
-        torch.random torch.cuda.manual_seed torch.cuda.manual_seed_all torch.nn.init triton.language.rand
-        triton.language.randn triton.language.randint triton.language.philox
+        random secrets numpy.random os.urandom uuid torch.rand torch.randn torch.randint torch.randperm
+        torch.rand_like torch.randn_like torch.randint_like torch.manual_seed torch.seed torch.Generator
+        torch.cuda.manual_seed triton.language.rand triton.language.randn triton.language.randint
+        triton.language.philox torch.initial_seed torch.get_rng_state torch.set_rng_state
     """,
     "foreign_kernel": """
-        flash_attn flash_attn_interface flash_attn_2_cuda xformers
-        liger_kernel flashinfer cutlass cutlass_library apex
-        vllm vllm_flash_attn sglang sgl_kernel bitsandbytes deepspeed transformer_engine fla unsloth cupy cupyx jax
-        tensorrt onnxruntime tvm torchao quack kernels numba tilelang thunderkittens deep_gemm flash_mla aiter
-        fbgemm_gpu torchvision.ops mamba_ssm causal_conv1d tensorflow sageattention hf_kernels cuda pycuda
+        flash_attn flash_attn_interface xformers liger_kernel flashinfer cutlass apex vllm sglang bitsandbytes
+        transformer_engine fla cupy jax tvm torchao kernels numba tilelang deep_gemm cuda deepspeed
+        mamba_ssm causal_conv1d tensorrt aiter
     """,
     "vendor_fallback": """
-        torch.nn torch.ops torch.compile torch._dynamo torch._inductor torch.jit torch.fx torch.special torch.linalg
-        torch.fft torch.backends.cudnn torch.backends.mkldnn
+        torch.nn torch.ops torch.compile torch._dynamo torch._inductor torch.jit torch.linalg torch.backends.cudnn
+        torch.special torch.fft
     """,
-    "eval_exec": "builtins.eval builtins.exec builtins.compile code.InteractiveInterpreter codeop",
+    "eval_exec": "builtins.eval builtins.exec builtins.compile",
     "serialized_payload": """
-        pickle _pickle marshal dill cloudpickle joblib shelve base64 zlib lzma bz2 gzip binascii.unhexlify
-        binascii.a2b_base64 binascii.a2b_hex builtins.bytes.fromhex
-        builtins.bytearray.fromhex codecs.decode torch.load
-        torch.jit.load safetensors zipfile tarfile
+        pickle marshal cloudpickle base64 zlib gzip binascii.unhexlify builtins.bytes.fromhex torch.load safetensors
+        zipfile
     """,
 }
 _HARMLESS = """
-    importlib.metadata importlib.resources asyncio.iscoroutinefunction concurrent.futures.TimeoutError
-    subprocess.CalledProcessError subprocess.TimeoutExpired subprocess.SubprocessError socket.timeout socket.error
-    torch.hub.get_dir torch.jit.is_scripting torch.jit.is_tracing torch.nn.Parameter torch.nn.Module
+    importlib.metadata concurrent.futures.TimeoutError subprocess.CalledProcessError subprocess.TimeoutExpired
+    socket.timeout torch.jit.is_scripting torch.jit.is_tracing torch.nn.Parameter torch.nn.Module
 """
 
 _METHODS: dict[FindingKind, str] = {
-    "files": """
-        read_text read_bytes write_text write_bytes iterdir mkdir rmdir symlink_to unlink rglob touch hardlink_to
-        tofile
-    """,
-    "introspection": "from_address from_buffer",
-    "randomness": "random_ normal_ uniform_ bernoulli_ exponential_",
+    "files": "read_text read_bytes write_text write_bytes iterdir mkdir unlink rglob",
+    "introspection": "from_buffer",
+    "randomness": "random_ normal_ uniform_ bernoulli_",
     "patching": "register_forward_hook register_hook",
 }
 _ATTRIBUTES: dict[FindingKind, str] = {
     "introspection": """
-        __code__ __globals__ __closure__ __subclasses__ __bases__ __mro__ __builtins__ __loader__
-        __getattribute__ _version
+        __code__ __globals__ __closure__ __subclasses__ __bases__ __mro__ __builtins__ __loader__ __getattribute__
+        _version
     """,
     "frames": "f_back f_globals f_locals f_code gi_frame cr_frame tb_frame",
 }
