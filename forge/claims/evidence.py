@@ -1,6 +1,6 @@
 """What a sentence about speed can rest on: recorded measurements, and whether each is still valid."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -231,58 +231,35 @@ def _ended(standing: Standing) -> Withdrawn | None:
     return Withdrawn(seq=recorded.seq, event_type=recorded.event.TYPE, word=ENDING_WORDS[standing.status], why=why)
 
 
-def _measured(ledger: _Ledger, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterable[Measurement]:
+def _measured(ledger: _Ledger, seq: int, event: BenchmarkRecorded | BenchmarkFailed) -> Iterator[Measurement]:
     """Yield a measurement for each shape and regime; none for a benchmark whose task isn't in the ledger."""
     task = ledger.tasks.get(event.task_id)
     if task is None:
         return
     promoted_seq, promoted = ledger.promoted.get(seq, (None, None))
     environment_seq, environment = ledger.environments.get(event.env_sha256, (None, None))
-    kernel_id = promoted.kernel_id if promoted else None
-    code = event.reason.code if isinstance(event, BenchmarkFailed) else None
-    for timing in event.workloads:
+    own = event.reason if isinstance(event, BenchmarkFailed) else None
+    points = [(seq, event.TYPE, timing, own) for timing in event.workloads]
+    for at in event.further_seqs if isinstance(event, BenchmarkRecorded) else ():
+        found = ledger.shapes.get(at)
+        if found is not None and found.timing is not None:
+            points.append((at, found.TYPE, found.timing, found.reason))
+    for at, event_type, timing, reason in points:
+        covered = at == seq or (promoted is not None and timing.shape in promoted.coverage.measured)
         cold = Measurement(
-            seq=seq,
-            event_type=event.TYPE,
+            seq=at,
+            event_type=event_type,
             task=task,
             timing=timing,
             environment=environment,
             environment_seq=environment_seq,
             verified=ledger.verified.get(event.verified_seq),
             verified_seq=event.verified_seq,
-            promoted=promoted,
-            promoted_seq=promoted_seq,
-            ended=_ended(ledger.standings.of(kernel_id, seq)),
-            no_verdict=code if code in UNDECIDED else None,
+            promoted=promoted if covered else None,
+            promoted_seq=promoted_seq if covered else None,
+            ended=_ended(ledger.standings.of(promoted.kernel_id if promoted else None, seq)),
+            no_verdict=reason.code if reason is not None and reason.code in UNDECIDED else None,
         )
-        yield from _in_each_regime(cold)
-        for at, found, timing_there in _further(ledger, event):
-            covered = promoted is not None and found.shape in promoted.coverage.measured
-            yield from _in_each_regime(
-                replace(
-                    cold,
-                    seq=at,
-                    event_type=found.TYPE,
-                    timing=timing_there,
-                    promoted=promoted if covered else None,
-                    promoted_seq=promoted_seq if covered else None,
-                    no_verdict=found.reason.code if found.reason and found.reason.code in UNDECIDED else None,
-                )
-            )
-
-
-def _in_each_regime(cold: Measurement) -> Iterable[Measurement]:
-    """Yield a measurement, and the same with resident operands where that was measured."""
-    yield cold
-    if cold.timing.residency is not None and cold.timing.residency.timing is not None:
-        yield replace(cold, regime="resident")
-
-
-def _further(
-    ledger: _Ledger, event: BenchmarkRecorded | BenchmarkFailed
-) -> Iterable[tuple[int, ShapeTimed, WorkloadTiming]]:
-    """Yield what a benchmark names of further shapes, as far as it was timed there."""
-    for seq in event.further_seqs if isinstance(event, BenchmarkRecorded) else ():
-        found = ledger.shapes.get(seq)
-        if found is not None and found.timing is not None:
-            yield seq, found, found.timing
+        yield cold
+        if timing.residency is not None and timing.residency.timing is not None:
+            yield replace(cold, regime="resident")
