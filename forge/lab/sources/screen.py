@@ -20,7 +20,7 @@ from forge.lab.triage import triage
 from forge.lab.triage.cpp_tokens import tokens
 from forge.lab.triage.names import Names
 from forge.lab.triage.reach import is_jit
-from forge.lab.triage.walk import Function, children, walk
+from forge.lab.triage.walk import Function, walk
 from forge.languages import Language
 
 _THRESHOLD = "parses, uses its language, and nothing that is forbidden"
@@ -146,7 +146,7 @@ def _top_level_names(tree: ast.Module) -> set[str]:
                 names.add(name)
             case ast.alias(name=name, asname=asname):
                 names.add(asname or name)
-        stack += children(node)
+        stack += ast.iter_child_nodes(node)
     return names
 
 

@@ -52,7 +52,9 @@ _NAMES: dict[FindingKind, str] = {
         multiprocessing.Manager torch.multiprocessing.spawn torch.multiprocessing.Process torch.multiprocessing.Pool
         signal.pidfd_send_signal
     """,
-    "clock": "time timeit triton.testing datetime torch.cuda.Event torch.profiler torch.autograd.profiler",
+    "clock": """
+        time timeit triton.testing datetime.datetime.now torch.cuda.Event torch.profiler torch.autograd.profiler
+    """,
     "randomness": """
         random secrets numpy.random os.urandom uuid torch.rand torch.randn torch.randint torch.randperm
         torch.rand_like torch.randn_like torch.randint_like torch.manual_seed torch.seed torch.Generator

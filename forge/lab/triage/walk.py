@@ -6,30 +6,19 @@ from collections.abc import Iterator
 LEAVES = frozenset({ast.Name, ast.Constant, ast.alias, ast.Pass, ast.Break, ast.Continue, ast.Global, ast.Nonlocal})
 """Types of nodes without nodes below them; most nodes of a file have one of these."""
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-_CONTEXTS = frozenset({ast.Load, ast.Store, ast.Del})
-"""Nodes of a syntax tree that say nothing by themselves."""
-
-
-def children(node: ast.AST) -> list[ast.AST]:
-    """Return the nodes directly below, in the order of the source; without contexts, which carry no information."""
-    found: list[ast.AST] = []
-    for name in node._fields:
-        value = getattr(node, name, None)
-        if isinstance(value, list):
-            found += [item for item in value if isinstance(item, ast.AST)]
-        elif isinstance(value, ast.AST) and type(value) not in _CONTEXTS:
-            found.append(value)
-    return found
 
 
 def walk(root: ast.AST) -> Iterator[ast.AST]:
     """Yield `root` and every node below it, outermost first."""
-    stack = [root]
-    while stack:
-        node = stack.pop()
+    below = [iter((root,))]
+    while below:
+        node = next(below[-1], None)
+        if node is None:
+            below.pop()
+            continue
         yield node
         if type(node) not in LEAVES:
-            stack += reversed(children(node))
+            below.append(ast.iter_child_nodes(node))
 
 
 def executed(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
@@ -43,7 +32,7 @@ def executed(tree: ast.Module) -> list[tuple[ast.AST, bool]]:
         if type(node) in LEAVES:
             continue
         deeper = inside or isinstance(node, Function | ast.Lambda)
-        below = children(node)
+        below = list(ast.iter_child_nodes(node))
         if skips and isinstance(node, ast.If) and _asks_for_main(node.test):
             below = list(node.orelse)
         stack += [(child, deeper) for child in reversed(below)]
