@@ -72,21 +72,16 @@ def _of_models(figure: SpokenFigure, sentence: Sentence, seqs: list[int], eviden
 
 def _resolved(cites: named.Cited, evidence: ClaimEvidence) -> tuple[tuple[Measurement, ...], tuple[Fault, ...]]:
     """Return the measurements that are cited, and a fault for each citation that leads nowhere."""
-    wrong: list[str] = []
-    found: dict[int, Measurement] = {}  # by identity in memory: comparing thousands with each other takes minutes
-    for kernel_id in cites.kernels:
-        own = evidence.by_kernel(kernel_id)
-        found |= {id(one): one for one in own}
-        if not own:
-            wrong.append(f"this ledger has no kernel {kernel_id}")
-    for seq in cites.events:
-        own = evidence.by_event(seq)
+    own = {seq: evidence.by_event(seq) for seq in cites.events}
+    of_kernels = {kernel_id: evidence.by_kernel(kernel_id) for kernel_id in cites.kernels}
+    wrong = [f"this ledger has no kernel {kernel_id}" for kernel_id, points in of_kernels.items() if not points]
+    for seq, points in own.items():
         if seq not in evidence.known:
             wrong.append(f"event {seq} is none that holds or ends a measurement here")
-        elif own and cites.kernels and not any(one.kernel_id in cites.kernels for one in own):
+        elif points and cites.kernels and not any(one.kernel_id in cites.kernels for one in points):
             wrong.append(f"event {seq} isn't about {', '.join(cites.kernels)}")
-        else:
-            found |= {id(one): one for one in own}
+    # By identity in memory: comparing thousands with each other takes minutes.
+    found = {id(one): one for points in (*of_kernels.values(), *own.values()) for one in points}
     holds = any(
         evidence.by_event(seq) or seq in evidence.calibrations or seq in evidence.ends for seq in cites.events
     )

@@ -140,13 +140,11 @@ def _with_interval(
     if one.kind != "ratio":
         return one, (one.end, one.end)
     bracketed = next((found for each in forms.INTERVAL_BEHIND if (found := each.match(text, one.end))), None)
-    behind = [found for found in named if found.start() >= one.end]
-    match = bracketed or (behind[0] if behind else named[0] if len(named) == 1 else None)
+    behind = [found for found in named if found.start() >= one.end] or named[: len(named) == 1]
+    match = bracketed or next(iter(behind), None)
     interval = (match["low"], match["high"]) if match else None
-    return replace(one, interval=interval), (bracketed.start("low"), bracketed.end()) if bracketed else (
-        one.end,
-        one.end,
-    )
+    place = (bracketed.start("low"), bracketed.end()) if bracketed else (one.end, one.end)
+    return replace(one, interval=interval), place
 
 
 def _times(text: str) -> tuple[SpokenFigure, ...]:
