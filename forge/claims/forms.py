@@ -77,10 +77,10 @@ INTERVAL_BEHIND = tuple(
 """Interval in brackets behind a ratio. With a comma it needs decimals, since integers would be sizes."""
 CELL_INTERVAL = re.compile(rf"\s*+[\[(]?\s*+{_SPAN}\s?x?\s*+[\])]?\s*+", re.I)
 MOST = re.compile(
-    r"\b(?:up to|as (?:much|high|fast) as|at best|peak(?:s|ing)? (?:at|of)|max(?:imum)?(?: of)?|best case)[\s:]*$",
+    r"\b(?:up to|as (?:much|high|fast) as|at best|peak(?:s|ing)? (?:at|of)|max(?:imum)?(?: of)?|best case)[\s:]*\d",
     re.I,
 )
-WITHIN_MOST = re.compile(r"\b(?:up to|as much as|at best)\b", re.I)
+"""Pattern of words by which a number is said of the best of several."""
 
 
 def _form(kind: Kind, expression: str, *, beside_speed: bool = False) -> tuple[Kind, re.Pattern[str], bool]:
@@ -98,7 +98,7 @@ FORMS = (
     ),
     _form("floor_share", rf"{_N}{_PERCENT}\s+of\s+(?:the|its|their|that|what)\b{_NEAR}\bfloor\b"),
     _form("rate", rf"{_N}\s?(?P<prefix>[kmgtp])?(?:i?B/s(?:ec)?|flops?/s|(?<=[kmgtp])flops?|ops/s)(?!\w)"),
-    _form("rate", rf"{_N}\s?(?P<of>[a-z]+)(?:/s(?:ec(?:ond)?)?|\s+(?:per|a|each)\s+second)\b"),
+    _form("rate", rf"{_N}\s?[a-z]+(?:/s(?:ec(?:ond)?)?|\s+(?:per|a|each)\s+second)\b"),
     _form(
         "boast",
         rf"{_N}{_PERCENT}\s+of\s+(?:the\s+|its\s+)?{_NEAR}\b(?:peak|roofline|speed of light|bandwidth|ceiling)\b"
@@ -151,8 +151,6 @@ TIME = re.compile(rf"{_N}\s?(?P<unit>{_UNIT})\b")
 """Pattern of a number with a unit of time."""
 DENIAL = re.compile(r"(?:\b(?:cannot|never|not)|n't)\s+(?:be\s+)?$", re.I)
 """Pattern of a negation right before a claim, which then claims nothing."""
-LARGER = re.compile(r"tok|req|quer|user|image|sample|step|iter|it/", re.I)
-"""Pattern of units in which a larger number is faster, as tokens a second."""
 END = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+(?=[\"'(\[*_`~<>=-]*[A-Z0-9]|(?:cpp|cuda|triton|torch|hip|metal)_)")
 """End of a sentence. A kernel's id may begin the next one without a capital."""
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|approx|resp|cf|no|fig|max|min)\.$", re.I)

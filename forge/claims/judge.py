@@ -100,7 +100,7 @@ def _judged(
     """Check one figure. It holds only if it holds for every measurement that it rests on."""
     said, larger = repr(figure.said), tuple(beyond(sentence, found))
     if figure.kind == "rate":
-        return _rate(figure, sentence, evidence)
+        return _rate(figure, sentence, evidence, larger)
     if figure.kind in _NEVER:
         problem, why = _NEVER[figure.kind]
         return JudgedFigure(figure, (fault(problem, why.format(said)), *larger), found[0] if found else None)
@@ -209,7 +209,9 @@ def _launch(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -
     return None
 
 
-def _rate(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> JudgedFigure:
+def _rate(
+    figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence, larger: tuple[Fault, ...]
+) -> JudgedFigure:
     """Check a rate against calibrations and data sheets, since no benchmark records a rate."""
     said = repr(figure.said)
     mentioned = named.processors(sentence.text) or named.processors(sentence.block)
@@ -223,11 +225,8 @@ def _rate(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> 
         for slug in mentioned.values():
             if slug is not None and _is_rate(figure, _published_rates(PROCESSORS[slug])):
                 return JudgedFigure(figure, (), rests_on=(f"data sheet: {PROCESSORS[slug].source}",))
-    if figure.end_to_end:
-        why = f"{said} is of more than one operation, and nothing larger was measured"
-        return JudgedFigure(figure, (fault("beyond_operation", why),))
     why = f"{said}: a rate is said of a calibration's event or of a named data sheet, and of nothing else here"
-    return JudgedFigure(figure, (fault("no_measure", why),))
+    return JudgedFigure(figure, (fault("no_measure", why), *larger))
 
 
 def _measured_rates(calibrated: Calibration) -> list[float]:

@@ -37,12 +37,11 @@ def faults_of_model(figure: SpokenFigure, sentence: Sentence, seq: int, event: M
 def _named(sentence: Sentence, seq: int, event: ModelMeasured) -> Iterator[Fault]:
     """Yield a fault unless the sentence names the model, the processor, the workload and the mode of the event."""
     text = sentence.text.lower()
-    if event.model not in text:
-        yield fault("other_model", f"event {seq} is of the model {event.model!r}, which isn't named")
-    if event.workload.text not in text:
-        yield fault("other_model", f"event {seq} is of the workload {event.workload.text}, which isn't named")
-    if not any(word in text for word in MODE_WORDS[event.mode]):
-        yield fault("other_model", f"event {seq} is of the mode {event.mode}, which isn't named")
+    modes = MODE_WORDS[event.mode]
+    asked = (("model", event.model, (event.model,)), ("workload", event.workload.text, (event.workload.text,)))
+    for what, own, words in (*asked, ("mode", event.mode, modes)):
+        if not any(word in text for word in words):
+            yield fault("other_model", f"event {seq} is of the {what} {own!r}, which isn't named")
     processors = named.processors(sentence.text)
     if not processors:
         yield fault("no_processor", f"event {seq} is of {event.gpu}, which isn't named")

@@ -40,8 +40,6 @@ class SpokenFigure:
     """Nanoseconds for a time, units per second for a rate."""
     interval: tuple[str, str] | None = None
     best_case: bool = False
-    end_to_end: bool = False
-    """Whether its unit belongs to something larger than an operation, such as tokens per second."""
 
     @property
     def value(self) -> float:
@@ -117,7 +115,7 @@ def figures(text: str) -> tuple[SpokenFigure, ...]:
 def _figure(kind: Kind, match: re.Match[str], unit: float = 1.0) -> SpokenFigure:
     groups = match.groupdict()
     number = groups.get("n") or groups.get("high") or ""
-    before = match.string[max(0, match.start() - LOOKED_BACK) : match.start()]
+    with_before = match.string[max(0, match.start() - LOOKED_BACK) : match.end()]
     return SpokenFigure(
         kind=kind,
         start=match.start(),
@@ -125,8 +123,7 @@ def _figure(kind: Kind, match: re.Match[str], unit: float = 1.0) -> SpokenFigure
         said=" ".join(match[0].split()),
         number="" if "/" in number else number,
         unit=unit * _PREFIX[(groups.get("prefix") or "").lower()],
-        best_case=bool(forms.MOST.search(before) or forms.WITHIN_MOST.search(match[0])),
-        end_to_end=forms.LARGER.search(groups.get("of") or "") is not None,
+        best_case=forms.MOST.search(with_before) is not None,
     )
 
 
