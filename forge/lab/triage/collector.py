@@ -78,7 +78,7 @@ class Collector:
         return False
 
     def _note(self, kind: FindingKind, start: tuple[int, int], end: tuple[int, int]) -> None:
-        line = self._lines[start[0] - 1] if start[0] <= len(self._lines) else ""
+        line = self._line(start[0])
         stop = end[1] if end[0] == start[0] else len(line)
         self._found[kind].append(
             SourceFinding(
@@ -93,15 +93,11 @@ class Collector:
             )
         )
 
+    def _line(self, number: int) -> str:
+        return self._lines[number - 1] if number <= len(self._lines) else ""
+
     def _characters(self, line: int, offset_bytes: int) -> int:
-        if line > len(self._lines):
-            return 0
-        text = self._lines[line - 1]
-        return (
-            offset_bytes
-            if text.isascii()
-            else len(text.encode(errors="replace")[:offset_bytes].decode(errors="ignore"))
-        )
+        return len(self._line(line).encode(errors="replace")[:offset_bytes].decode(errors="ignore"))
 
 
 def excerpt(untrusted_text: str) -> str:

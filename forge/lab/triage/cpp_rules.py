@@ -9,37 +9,34 @@ from collections.abc import Set as AbstractSet
 
 from forge.domain.source_finding import FindingKind
 from forge.lab.triage.cpp_tokens import Token, tokens
+from forge.lab.triage.rules import by_name
 
-_CALLS: dict[FindingKind, str] = {
-    "foreign_code": """
-        dlopen dlsym syscall asm __asm__ cuModuleLoad cuModuleLoadData cuLibraryLoadData cudaLibraryLoadData
-    """,
+_CALLED: dict[FindingKind, str] = {
+    "foreign_code": "dlopen dlsym syscall cuModuleLoad cuModuleLoadData cuLibraryLoadData cudaLibraryLoadData",
     "threads": """
-        pthread_create jthread async signal sigaction atexit cudaStreamCreate cudaStreamCreateWithFlags
-        cudaLaunchHostFunc timer_create
+        pthread_create async signal sigaction atexit cudaStreamCreate cudaStreamCreateWithFlags cudaLaunchHostFunc
+        timer_create
     """,
     "environment": "getenv setenv sched_setaffinity omp_set_num_threads",
-    "files": "fopen open mmap unlink remove rename ifstream ofstream fstream",
+    "files": "fopen open mmap unlink remove rename",
     "processes": """
         fork vfork execl execle execlp execv execve execvp execvpe posix_spawn posix_spawnp popen system ptrace
         process_vm_readv process_vm_writev
     """,
-    "clock": """
-        clock_gettime clock64 clock steady_clock system_clock high_resolution_clock __rdtsc omp_get_wtime
-        cudaEventElapsedTime
-    """,
-    "randomness": "rand random mt19937 random_device getrandom curand_init",
+    "clock": "clock_gettime clock64 clock __rdtsc omp_get_wtime cudaEventElapsedTime",
+    "randomness": "rand random getrandom curand_init",
     "introspection": "backtrace PyGILState_Ensure",
     "eval_exec": "nvrtcCompileProgram",
 }
-_BY_CALL: dict[str, FindingKind] = {name: kind for kind, names in _CALLS.items() for name in names.split()}
-_TYPES_LISTED = """
-        jthread ifstream ofstream fstream mt19937 random_device steady_clock system_clock high_resolution_clock asm
-        __asm__
-    """
-_ASSEMBLY = frozenset({"asm", "__asm__"})
-_TYPES = frozenset(_TYPES_LISTED.split())
-"""Names that count wherever they are mentioned; the others count only if they are called."""
+_MENTIONED: dict[FindingKind, str] = {
+    "foreign_code": "asm __asm__",
+    "threads": "jthread",
+    "files": "ifstream ofstream fstream",
+    "clock": "steady_clock system_clock high_resolution_clock",
+    "randomness": "mt19937 random_device",
+}
+_BY_CALL, _BY_MENTION = by_name(_CALLED), by_name(_MENTIONED)
+"""Kinds of names that count if they are called, and of those that count wherever they are mentioned."""
 _OF_THE_INTERPRETER = ("PyRun_", "PyImport_", "PyFrame_", "PyThreadState_", "PySys_", "PyEval_Get", "PyEval_Eval")
 """Beginnings of the names by which C++ code reaches Python's frames and modules, the harness's among them. They count
 wherever they are mentioned."""
@@ -106,10 +103,9 @@ def _names(found: Sequence[Token], *, assembly: AbstractSet[int]) -> Iterator[Se
     for i, token in enumerate(found):
         if token.kind != "word" or token.text in defined or _text(found, i - 1) in {".", "->"}:
             continue
-        if i in assembly and token.text in _ASSEMBLY:
-            continue
-        kind = _BY_CALL.get(token.text)
-        if kind is not None and (token.text in _TYPES or _text(found, i + 1) == "("):
+        called = _BY_CALL.get(token.text) if _text(found, i + 1) == "(" else None
+        kind = called or _BY_MENTION.get(token.text)
+        if kind is not None and not (kind == "foreign_code" and i in assembly):
             yield kind, token
         elif token.text.startswith(_OF_THE_INTERPRETER):
             yield "frames", token

@@ -109,18 +109,19 @@ METHODS_OF_TENSORS = frozenset(_COMPUTE.split()) - frozenset(_NOT_ALONE.split())
 """Names of operations that, as methods, can only be a tensor's."""
 
 
-def _by_name(listed: dict[FindingKind, str]) -> dict[str, FindingKind]:
+def by_name(listed: dict[FindingKind, str]) -> dict[str, FindingKind]:
+    """Return the kind of each name of a table that lists names by kind."""
     return {name: kind for kind, names in listed.items() for name in names.split()}
 
 
-METHODS = _by_name(_METHODS)
+METHODS = by_name(_METHODS)
 """Kinds of methods that count on any object, by name."""
-ATTRIBUTES = _by_name(_ATTRIBUTES)
+ATTRIBUTES = by_name(_ATTRIBUTES)
 """Kinds of attributes that count on any object, by name."""
 _TABLE: dict[str, FindingKind | Literal["harmless"]] = {
     **dict.fromkeys((f"torch.{name}" for name in _COMPUTE.split()), "vendor_fallback"),
     **dict.fromkeys(_HARMLESS.split(), "harmless"),
-    **_by_name(_NAMES),
+    **by_name(_NAMES),
 }
 
 
