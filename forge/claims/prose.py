@@ -7,7 +7,7 @@ The author of the page isn't trusted. Comments aren't prose, and are read for tw
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from html.parser import HTMLParser
 
@@ -60,8 +60,7 @@ def passages(untrusted_text: str, *, code: bool = False) -> Iterator[Passage]:
     """Yield a page's passages in order; blocks of code only with `code`. Raise UsageError for too deep a nesting."""
     parser = MarkdownIt("commonmark", {"maxNesting": NESTING_LIMIT}).enable("table")
     _require_readable(parser, untrusted_text)
-    tokens = parser.parse(untrusted_text)
-    yield from _ProseReader(tokens, code=code).read()
+    yield from _ProseReader(code=code).read(parser.parse(untrusted_text))
 
 
 def _require_readable(parser: MarkdownIt, untrusted_text: str) -> None:
@@ -92,26 +91,31 @@ def _line(token: Token) -> int:
 class _ProseReader:
     """Reads a page's tokens once, and keeps the marks that hold at the current token."""
 
-    def __init__(self, tokens: Sequence[Token], *, code: bool) -> None:
-        self._tokens = tokens
+    def __init__(self, *, code: bool) -> None:
         self._code = code
         self._heading = 0
         self._measured: list[tuple[int, str]] = []
         """Marks, each with the level of the heading whose section it holds for."""
         self._aside: str | None = None
-        self._aside_until = -1
+        self._aside_level: int | None = None
+        """Level of the block that is set aside; None before it begins."""
+        self._row_line = 1
+        self._cells: list[str] = []
         self._header: tuple[str, ...] = ()
 
-    def read(self) -> Iterator[Passage]:
+    def read(self, tokens: Iterable[Token]) -> Iterator[Passage]:
         """Yield every passage, in order."""
-        for index, token in enumerate(self._tokens):
-            if self._aside is not None and self._aside_until < 0 and token.nesting >= 0 and not _is_mark(token):
-                self._aside_until = self._end(index)
-            yield from self._passage(index, token)
-            if 0 <= self._aside_until <= index:
-                self._aside, self._aside_until = None, -1
+        within = ""
+        for token in tokens:
+            if self._aside is not None and self._aside_level is None and token.nesting >= 0 and not _is_mark(token):
+                self._aside_level = token.level
+            yield from self._passages(token, within)
+            if token.nesting <= 0 and token.level == self._aside_level:
+                self._aside, self._aside_level = None, None
+            within = token.type
 
-    def _passage(self, index: int, token: Token) -> Iterator[Passage]:
+    def _passages(self, token: Token, within: str) -> Iterator[Passage]:
+        """Yield the passages that end at a token; `within` is the type of the token before it."""
         line = _line(token)
         match token.type:
             case "heading_open":
@@ -124,19 +128,17 @@ class _ProseReader:
                 first = line + (token.type == "fence")
                 for place, text in enumerate(token.content.splitlines()):
                     yield from self._made(first + place, text)
-            case "inline" if self._tokens[index - 1].type in ("paragraph_open", "heading_open"):
+            case "inline" if within in ("paragraph_open", "heading_open"):
                 yield from self._made(line, _read(token))
             case "tr_open":
-                yield from self._row(index, line)
-
-    def _row(self, index: int, line: int) -> Iterator[Passage]:
-        within = self._tokens[index : self._end(index)]
-        cells = tuple(_read(token) for token in within if token.type == "inline")
-        if any(token.type == "th_open" for token in within):
-            self._header = cells
-            yield from self._made(line, " | ".join(cells))
-        else:
-            yield from self._made(line, " | ".join(cells), cells=cells, header=self._header)
+                self._row_line, self._cells = line, []
+            case "inline":
+                self._cells.append(_read(token))
+            case "thead_open" | "tbody_open":
+                self._header = () if token.type == "thead_open" else tuple(self._cells)
+            case "tr_close":
+                cells = tuple(self._cells) if self._header else ()
+                yield from self._made(self._row_line, " | ".join(self._cells), cells=cells, header=self._header)
 
     def _made(
         self, line: int, text: str, *, cells: tuple[str, ...] = (), header: tuple[str, ...] = ()
@@ -152,18 +154,7 @@ class _ProseReader:
             if word == "measured" and said:
                 self._measured.append((self._heading, said))
             elif said:
-                self._aside, self._aside_until = said, -1
-
-    def _end(self, index: int) -> int:
-        """Return the index of the token that closes the one at `index`."""
-        level, nesting = self._tokens[index].level, self._tokens[index].nesting
-        if nesting == 0:
-            return index
-        return next(
-            other
-            for other in range(index + 1, len(self._tokens))
-            if self._tokens[other].level == level and self._tokens[other].nesting < 0
-        )
+                self._aside, self._aside_level = said, None
 
 
 def _is_mark(token: Token) -> bool:
