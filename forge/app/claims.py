@@ -1,13 +1,13 @@
 """Answers what may be said about speed: a kernel's sentences from its evidence, and pages checked by the ledger."""
 
-import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from forge.app.known_kernel import require_known
 from forge.app.user.user_paths import read_regular
 from forge.app.workspace import Workspace
 from forge.claims import TYPES, ClaimEvidence, check_page, gather, kernel_sentences
-from forge.errors import UnknownName, UsageError
+from forge.errors import UsageError
 
 Data = dict[str, object]
 PAGE_LIMIT_BYTES = 2**20
@@ -31,12 +31,7 @@ def kernel_claims(home: Path, kernel_id: str) -> Data:
     Raises UsageError if nothing was promoted yet.
     """
     evidence = evidence_of(home)
-    known = evidence.kernel_ids
-    if kernel_id not in known:
-        if not known:
-            raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
-        near = tuple(difflib.get_close_matches(kernel_id, known, n=UnknownName.NAMED))
-        raise UnknownName("kernel", kernel_id, list(known), near=near, listed_by="forge kernel list")
+    require_known(kernel_id, evidence.kernel_ids)
     points = evidence.by_kernel(kernel_id)
     own = [one for one in points if one.timing.shape == one.task.shape]
     ended = own[0].ended

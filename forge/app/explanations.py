@@ -2,11 +2,10 @@
 
 import re
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 import forge
-from forge.errors import UnknownName
+from forge.errors import UnknownName, near_names
 
 _PACKAGE = Path(forge.__file__).parent
 PLACES = (_PACKAGE / "_docs" / "errors.md", _PACKAGE.parent / "docs" / "errors.md")
@@ -29,8 +28,7 @@ def explanation(untrusted_code: str) -> Explanation:
     known = explanations()
     wanted = untrusted_code.strip().upper().replace("-", "_")
     if wanted not in known:
-        near = tuple(get_close_matches(wanted, known, n=3, cutoff=0.5))
-        raise UnknownName("code", untrusted_code, list(known), near=near)
+        raise UnknownName("code", untrusted_code, list(known), near=near_names(wanted, known))
     return known[wanted]
 
 

@@ -3,7 +3,6 @@
 A file with a missing, misspelt or extra field is refused, and the error names the field.
 """
 
-import difflib
 import tomllib
 from functools import cache
 from pathlib import Path
@@ -138,6 +137,5 @@ def find_skill(skills: tuple[Skill, ...], untrusted_id: str) -> Skill:
     """Return the skill called `untrusted_id`, or raise UnknownName."""
     known = {one.id: one for one in skills}
     if untrusted_id not in known:
-        near = tuple(difflib.get_close_matches(untrusted_id, known, n=UnknownName.NAMED))
-        raise UnknownName("skill", untrusted_id, list(known), near=near, listed_by="forge skill list")
+        raise UnknownName("skill", untrusted_id, list(known), listed_by="forge skill list")
     return known[untrusted_id]

@@ -4,10 +4,8 @@ Peak bandwidths and rates are data-sheet figures, used in prompts and estimates.
 measurements on the machine itself.
 """
 
-import difflib
-
 from forge.domain.target import Target, gpu_slug
-from forge.errors import UnknownName
+from forge.errors import UnknownName, near_names
 from forge.platforms.gpu_table import GPUS
 from forge.platforms.processor import Processor
 
@@ -28,8 +26,8 @@ def find_processor(untrusted_name: str) -> Processor:
     name = gpu_slug(untrusted_name)
     processor = _BY_NAME.get(name) or _BY_NAME.get(name.removeprefix("nvidia"))
     if processor is None:
-        near = dict.fromkeys(_BY_NAME[one].slug for one in difflib.get_close_matches(name, _BY_NAME, n=5))
-        raise UnknownName("gpu", untrusted_name, list(PROCESSORS), near=tuple(near)[:3])
+        near = dict.fromkeys(_BY_NAME[one].slug for one in near_names(name, _BY_NAME))
+        raise UnknownName("gpu", untrusted_name, list(PROCESSORS), near=tuple(near))
     return processor
 
 

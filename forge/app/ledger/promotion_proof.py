@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
+from forge.app.known_kernel import require_known
 from forge.app.ledger.signing_key import signing_state_of
 from forge.app.plain_events import HasTree
 from forge.app.user.home import RUNS_FOLDER
 from forge.app.user.user_paths import write_public
-from forge.errors import UnknownName, UsageError
 from forge.ledger.blobs import BlobStore
 from forge.ledger.chain import StoredRow
 from forge.ledger.plain_rows import AT, PlainEvent
@@ -21,10 +21,7 @@ NEWEST_CHECKPOINT = "SELECT seq FROM event WHERE type = 'CheckpointPublished' OR
 def promotion_of(home: HasTree, kernel_id: str) -> PlainEvent:
     """Return the promotion of a kernel; raise UnknownName, or UsageError if nothing was promoted yet."""
     promoted = {one.event["kernel_id"]: one for one in home.events("KernelPromoted")}
-    if not promoted:
-        raise UsageError(f"no kernel {kernel_id!r}: nothing was promoted yet", hint="forge run list")
-    if kernel_id not in promoted:
-        raise UnknownName("kernel", kernel_id, list(promoted), listed_by="forge kernel list")
+    require_known(kernel_id, promoted)
     return promoted[kernel_id]
 
 

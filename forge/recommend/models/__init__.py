@@ -3,7 +3,7 @@
 To add a model: its entry in the file of its authors. A test computes its parameters and holds them to the published.
 """
 
-from forge.errors import UnknownName
+from forge.errors import UnknownName, near_names
 from forge.recommend.models.llama import LLAMA
 from forge.recommend.models.others import OTHERS
 from forge.recommend.models.qwen import QWEN
@@ -15,13 +15,11 @@ _BY_NAME = {name.lower(): model for model in MODELS.values() for name in (model.
 
 def find_model(untrusted_name: str) -> ModelShape:
     """Return the model with this name or repository in any case, or raise UnknownName with the nearest names."""
-    import difflib
-
     name = untrusted_name.strip().lower()
     model = _BY_NAME.get(name)
     if model is None:
-        near = dict.fromkeys(_BY_NAME[one].name for one in difflib.get_close_matches(name, _BY_NAME, n=5))
-        raise UnknownName("model", untrusted_name, list(MODELS), near=tuple(near)[:3])
+        near = dict.fromkeys(_BY_NAME[one].name for one in near_names(name, _BY_NAME))
+        raise UnknownName("model", untrusted_name, list(MODELS), near=tuple(near))
     return model
 
 
