@@ -4,6 +4,8 @@
 - `answers`: the guest that runs the reference: outputs in the task's type and in fp64, weights, generated inputs
 - `families`: how a tensor's values are distributed
 - `family_values`: fresh values like them, by kind
+- `faint`: operands so small that an eps decides, and what a kernel may err there
+- `usual_kinds`: which kinds of values change something
 - `binding`: a frozen contract as an operation that can be judged by
 - `infer`: from a file to a contract, or a refusal with the reason
 - `admission`: known wrong answers, tried against it

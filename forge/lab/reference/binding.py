@@ -22,8 +22,9 @@ from forge.lab.judge import SMALLEST_SIZE
 from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.allowed_error import ERROR_FACTOR, ROUNDINGS, least_error
 from forge.lab.reference.answers import Answers, relative_error, rms
-from forge.lab.reference.cancelled import with_cancelled
+from forge.lab.reference.cancelled import usual_sizes, with_cancelled
 from forge.lab.reference.drawing import Drawing
+from forge.lab.reference.faint import with_faint
 from forge.lab.reference.locality import sizes_of
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.reference.room import SETS_PER_GUEST, with_room
@@ -74,7 +75,8 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
     def reconsidered(expected: tuple[Expected, ...], *inputs: torch.Tensor) -> tuple[Expected, ...]:
         shape = _shape(contract, inputs[:count])
         wide = widened(expected, answers, inputs, shape, policy)
-        return with_cancelled(expected, wide, answers, inputs, policy)
+        cancelled = with_cancelled(expected, wide, answers, inputs, policy)
+        return with_faint(contract, cancelled, inputs, usual_sizes(answers), policy)
 
     return dataclasses.replace(
         operation,

@@ -74,7 +74,7 @@ def _errors_where_cancelled(exacts: Sequence[torch.Tensor], answers: Answers, in
     none = [0.0] * len(exacts)
     if not (contract.wide and contract.dtype == "fp32"):
         return none
-    usual = _usual(answers)
+    usual = usual_sizes(answers)
     if usual is None:
         return none
     own, results = usual
@@ -85,7 +85,7 @@ def _errors_where_cancelled(exacts: Sequence[torch.Tensor], answers: Answers, in
     ]
 
 
-def _usual(answers: Answers) -> tuple[list[float], list[float]] | None:
+def usual_sizes(answers: Answers) -> tuple[list[float], list[float]] | None:
     """Return the sizes of the file's own values and of their results, asked once; None if it doesn't answer."""
     if answers not in _usual_sizes:
         contract = answers.contract

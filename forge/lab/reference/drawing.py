@@ -12,6 +12,7 @@ from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.own_operation import Among, Contract, Family, Generated, Integers, Operand, Weight, sizes_at
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.reference.answers import Answers, Pattern
+from forge.lab.reference.faint import FAINT_KINDS, faint, may_be_faint
 from forge.lab.reference.family_values import draw_family
 from forge.lab.reference.planted_values import has_two_values, planted
 
@@ -186,8 +187,10 @@ def _of_family(
 ) -> torch.Tensor:
     family = fitting.family(one)
     assert not isinstance(family, Generated)
-    sizes = sizes_at(one.axes, fitting.shape)
-    return draw_family(family, sizes, kind, generator).to(torch_dtype(one.element or contract.dtype)).contiguous()
+    values = draw_family(family, sizes_at(one.axes, fitting.shape), kind, generator)
+    if kind in FAINT_KINDS and may_be_faint(contract, one):
+        values = faint(values, kind, contract.dtype, generator)
+    return values.to(torch_dtype(one.element or contract.dtype)).contiguous()
 
 
 def _weight(one: Weight, value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
     *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
-    *("equal_operands", "single"),
+    *("equal_operands", "single", "tiny", "rows_apart"),
 )
 """Kinds besides `normal`, whose values are as inferred.
 
@@ -25,7 +25,8 @@ In order: near each other, at the upper end, one value, mostly zeros, on a coars
 rising in each row, falling, above and below their middle in turn, and rows on one side of it. Then whole samples far
 from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Then
 a few large values in each row. Then equal in all operands of one size and family. Last, a mask or another
-choice of two values has one of them once in each row. Only kinds of normal values leave the range of the samples."""
+choice of two values has one of them once in each row. Operands are all tiny, or rows have different small sizes;
+forge/lab/reference/faint.py makes them. Only kinds of normal values leave the range of the samples."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""

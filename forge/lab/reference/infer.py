@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from forge.domain.evidence import Admission, Isolation
 from forge.domain.input_kind import END_KINDS, InputKind
-from forge.domain.own_operation import BATCH, Contract, Normal, Result
+from forge.domain.own_operation import BATCH, Contract, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
 from forge.errors import EnvironmentUnfit, ReferenceRefused
@@ -22,17 +22,16 @@ from forge.lab.reference.answers import Answers, equal, relative_error, same
 from forge.lab.reference.arguments import arguments_of
 from forge.lab.reference.binding import rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, refusal
-from forge.lab.reference.drawing import Drawing, first_alike
+from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.ends import with_ends
-from forge.lab.reference.family_values import KINDS
 from forge.lab.reference.forms import contract_of
-from forge.lab.reference.planted_values import has_two_values
 from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
 from forge.lab.reference.soundness import is_sound, sound_seeds
 from forge.lab.reference.trial import tried
+from forge.lab.reference.usual_kinds import usual_kinds
 from forge.lab.torch_beside import import_torch_beside
 from forge.operations.operation import Operation
 from forge.operations.own import own_operation
@@ -174,7 +173,7 @@ class _Inference:
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
-        usual = self._usual_kinds() if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS
+        usual = usual_kinds(self._contract) if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS
         kinds = (*usual, *self._end_kinds())
         self._answers.change_contract(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
         self._progress("the ends of its ranges")
@@ -224,18 +223,6 @@ class _Inference:
     def _has_numbers(self) -> bool:
         """Return whether an operand has values at the ends of a range, which a kernel may treat wrong."""
         return any(not one.continuous for one in self._contract.tensors)
-
-    def _usual_kinds(self) -> tuple[InputKind, ...]:
-        """Return all kinds that change something: equal operands if two are alike, far rows if one is normal.
-
-        One value once in each row is asked if an operand is a choice of two values.
-        """
-        tensors = self._contract.tensors
-        alike = any(first_alike(self._contract, place) != place for place in range(len(tensors)))
-        rows = any(isinstance(one.drawn, Normal) and len(one.sizes) > 1 for one in tensors)
-        masks = any(has_two_values(one.drawn) and not one.coupled for one in tensors)
-        asked: dict[InputKind, bool] = {"equal_operands": alike, "far_rows": rows, "single": masks}
-        return tuple(kind for kind in KINDS if asked.get(kind, True))
 
     def _end_kinds(self) -> tuple[InputKind, ...]:
         return END_KINDS if self._has_numbers() else ()

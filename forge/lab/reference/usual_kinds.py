@@ -1,0 +1,23 @@
+"""Chooses the kinds of values at which a reference file's own values can be changed."""
+
+from forge.domain.input_kind import InputKind
+from forge.domain.own_operation import Contract, Normal
+from forge.lab.reference.drawing import first_alike
+from forge.lab.reference.faint import FAINT_KINDS, may_be_faint
+from forge.lab.reference.family_values import KINDS
+from forge.lab.reference.planted_values import has_two_values
+
+
+def usual_kinds(contract: Contract) -> tuple[InputKind, ...]:
+    """Return all kinds that change something: equal operands if two are alike, far rows if one is normal.
+
+    One value once in each row is asked if an operand is a choice of two values. Faint operands are asked if zero is
+    one of an operand's values.
+    """
+    tensors = contract.tensors
+    alike = any(first_alike(contract, place) != place for place in range(len(tensors)))
+    rows = any(isinstance(one.drawn, Normal) and len(one.sizes) > 1 for one in tensors)
+    masks = any(has_two_values(one.drawn) and not one.coupled for one in tensors)
+    asked: dict[InputKind, bool] = {"equal_operands": alike, "far_rows": rows, "single": masks}
+    asked |= dict.fromkeys(FAINT_KINDS, any(may_be_faint(contract, one) for one in tensors))
+    return tuple(kind for kind in KINDS if asked.get(kind, True))
