@@ -14,6 +14,7 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.difference import as_words
 from forge.lab.gates.large_offsets import only_rows, repeated, rows_stand_for_all
+from forge.lab.inputs.changes import has_patterns, unusual_patterns
 from forge.lab.observed import Observed
 
 JUDGED_ELEMENTS = 2**21
@@ -53,8 +54,10 @@ def _is_affordable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
 
 def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:
     if _elements(kernel, shape) <= JUDGED_ELEMENTS:
-        checked = kernel.check_alone(kernel.case(shape))
-        return checked if isinstance(checked, Failed) else None
+        cases = [kernel.case(shape)]
+        if has_patterns(kernel.operation):
+            cases.append(unusual_patterns(kernel.operation, cases[0], kernel.rng))
+        return next((checked for checked in map(kernel.check_alone, cases) if isinstance(checked, Failed)), None)
     count, row = shape[kernel.operation.row_axis], _elements(kernel, {**shape, kernel.operation.row_axis: 1})
     drawn = min(count, next((rows for rows in ROWS_DRAWN if rows * row <= JUDGED_ELEMENTS), 1))
     observed = kernel.call([repeated(kernel, dict(shape), drawn)])

@@ -20,7 +20,7 @@ from forge.lab.gates.chosen_shapes import (
 )
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.telling_sizes import telling_sizes
-from forge.lab.inputs.changes import swap_in_row
+from forge.lab.inputs.changes import has_patterns, swap_in_row, unusual_patterns
 from forge.lab.inputs.shape_budget import largest_operand
 
 AGAIN_SHARE = 0.25
@@ -31,6 +31,9 @@ SWAP_ELEMENTS = 2**17
 costly work by shape, by address or by a few elements."""
 SWAP_SHARE = 0.5
 """Chance that such a second question only swaps two elements. Otherwise all contents are new."""
+INTERPRETED_UNUSUAL_SHARE = 0.5
+"""Chance that an interpreter's only question at a shape has an unusual pattern of groups' sizes or of slots. Natively
+the second question has one."""
 INTERPRETED_HELD_OUT = 12
 """Number of held-out shapes that an interpreter is asked, drawn at random if there are more. It takes long, and a
 reference file's task may hold out 40."""
@@ -121,17 +124,24 @@ def _ask_at(
 ) -> tuple[WorkloadErrors, ...] | Failed:
     """Ask at one shape, `again` with other contents, of an interpreter once. Small held-out shapes come again anyway.
 
-    The second call has the same addresses and new contents; in some large shapes it has two elements swapped.
+    The second call has the same addresses and new contents; in some large shapes it has two elements swapped. Groups'
+    sizes and slots have a random pattern in new contents, with empty groups or all rows in one.
     """
+    operation, rng, native = kernel.operation, kernel.rng, kernel.runner.takes_large_shapes
+    patterned = has_patterns(operation)
     case = kernel.case(shape)
+    if patterned and not native and rng.random() < INTERPRETED_UNUSUAL_SHARE:
+        case = unusual_patterns(operation, case, rng)
     checked = kernel.check_alone(case)
-    may_swap = large or largest_operand(kernel.operation, shape) >= SWAP_ELEMENTS
-    again_too = again and kernel.runner.takes_large_shapes and (may_swap or shape not in kernel.held_out)
+    may_swap = large or largest_operand(operation, shape) >= SWAP_ELEMENTS
+    again_too = again and native and (patterned or may_swap or shape not in kernel.held_out)
     if isinstance(checked, Failed) or not again_too:
         return checked
-    movable = [place for place in range(len(case.inputs)) if place not in kernel.operation.still]
-    swapped = may_swap and bool(movable) and kernel.rng.random() < SWAP_SHARE
-    other = swap_in_row(case, kernel.rng.choice(movable), kernel.rng) if swapped else kernel.case(shape)
+    movable = [place for place in range(len(case.inputs)) if place not in operation.still]
+    swapped = may_swap and bool(movable) and rng.random() < SWAP_SHARE
+    other = swap_in_row(case, rng.choice(movable), rng) if swapped else kernel.case(shape)
+    if patterned and not swapped:
+        other = unusual_patterns(operation, other, rng)
     observed = kernel.call([other])
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
 

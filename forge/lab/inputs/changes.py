@@ -8,6 +8,9 @@ import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from forge.domain.tensors import Between, Parts, Slots
+from forge.lab.inputs.integers import draw_numbers
+from forge.lab.inputs.seeded import SEED_BITS
 from forge.lab.observed import Case
 from forge.operations.operation import Operation
 
@@ -20,6 +23,8 @@ remaining bits give a number to 2^-7 or less precisely."""
 COARSEST = 3
 """Number of powers of two between the finest and the coarsest step that elements are rounded to. The finest is 2^-6
 of the largest value. The coarsest is 2^-3, and leaves four to eight steps up to the largest value."""
+PATTERNED = (Parts, Slots, Between)
+"""Rules of numbers that are drawn in a usual pattern for normal values, and in a random one for most other kinds."""
 MOST_TRIES = 16
 """Number of random tries to find two elements that differ. In rows that are 95 % zeros, they succeed in 81 % of
 cases; otherwise the first element is swapped."""
@@ -144,6 +149,23 @@ def flipped_weights(operation: Operation, case: Case) -> Case:
 def other_scalars(case: Case) -> Case:
     """Change each scalar to a much larger one."""
     return dataclasses.replace(case, scalars=tuple(0.125 + 1000 * value for value in case.scalars))
+
+
+def has_patterns(operation: Operation) -> bool:
+    """Return whether an operand has usual patterns of numbers and others, as groups' sizes have."""
+    return any(isinstance(spec.values, PATTERNED) for spec in operation.inputs)
+
+
+def unusual_patterns(operation: Operation, case: Case, rng: random.Random) -> Case:
+    """Draw the operands that have patterns anew, each in a random one: empty groups, all rows in one, no slot."""
+    import torch
+
+    generator = torch.Generator().manual_seed(rng.getrandbits(SEED_BITS))
+    for position, spec in enumerate(operation.inputs):
+        if isinstance(spec.values, PATTERNED):
+            drawn = draw_numbers(spec, case.shape, {}, generator, usual=False)
+            case = _with_input(case, position, drawn.to(case.inputs[position].dtype).contiguous())
+    return case
 
 
 def taken_over(case: Case, other: Case, positions: Iterable[int]) -> Case:
