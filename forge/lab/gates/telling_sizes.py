@@ -15,8 +15,9 @@ from forge.lab.gates.chosen_shapes import (
     SHORT_SUM,
     WIDTHS,
 )
-from forge.lab.inputs.random_sizes import log_uniform, of_class
+from forge.lab.inputs.random_sizes import in_each_octave, log_uniform, of_class
 from forge.lab.inputs.shape_budget import affordable, largest_operand
+from forge.operations.operation import Operation
 
 INTERMEDIATE_WIDTHS = (5632, 6656, 8960, 11008, 13824)
 """Sizes in published models that have a larger odd factor: those between the two products of a feed-forward layer."""
@@ -28,6 +29,9 @@ element more or less. Other axes are short there."""
 ODD_FACTORS, MOST_ROUND_ROWS, MOST_ROUND_FREE, WIDEST_ROUND = (3, 5, 7, 9), 512, 2**13, 2**14
 """Odd factors of round sizes, and the largest such number of rows, size of another axis, and width. Kernels have code
 of their own for heads of 80 or 96 numbers, groups of 5 or 6 heads, and batches of 24."""
+INNER_SIZES, MOST_INNER = (1, 8, 16, 32, 40, 64, 72, 80, 96, 112, 128, 160, 192, 256), 256
+"""Sizes that are asked of an inner axis, and the size up to which one is drawn in each octave. They are sizes of
+heads in published models. A kernel with other limits says so in a domain, and is asked at its edges."""
 LARGE_POWERS = (512, 1024, 2048, 4096, 8192)
 """Powers of two beyond `FREE_EDGES` that are asked of other axes, as the columns of a product of matrices."""
 ROWS_BESIDE_POWERS = tuple(sorted({2**power + beside for power in range(2, 11) for beside in (-1, 0, 1)} - {*ROWS}))
@@ -35,6 +39,8 @@ ROWS_BESIDE_POWERS = tuple(sorted({2**power + beside for power in range(2, 11) f
 A tile of rows is then full, short of one row, or followed by one."""
 MOST_INTERPRETED = 257
 """Largest number of rows, or size of another axis, that an interpreter is asked here. Chosen; it takes long."""
+MOST_INTERPRETED_INNER = 128
+"""Largest size of an inner axis that an interpreter is asked. Chosen; it takes long."""
 TOLD_ROWS = (1, 1, 2, 3)
 """Numbers of rows beside a telling size of another axis, of which one is drawn: mostly one, as decoding asks."""
 LONG_REMAINDERS, LONG_WIDTHS = 16, (1025, 2**13)
@@ -66,11 +72,25 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     for axis in operation.free_axes:
         quick = [size for size in free if largest_operand(operation, {**least, axis: size}) <= MOST_TOLD_ELEMENTS]
         told += [(axis, size) for size in free if size <= MOST_FREE or size in quick]
+    inner = sorted({*INNER_SIZES, *in_each_octave(rng, 2, MOST_INNER)})
+    inner = (
+        inner if large else rng.sample([size for size in inner if size <= MOST_INTERPRETED_INNER], INTERPRETED_WIDTHS)
+    )
+    told += [(axis, size) for axis in _inner_axes(operation) for size in inner]
     shapes = [_with_size(kernel, axis, size) for axis, size in told]
     long = [of_class(rng, *LONG_WIDTHS, LONG_REMAINDERS, remainder) for remainder in range(LONG_REMAINDERS * large)]
     long += [rng.randint(*BEYOND_SIXTEEN_BITS)] * large
     singles = [{**_with_size(kernel, reduced, width), rows: 1} for width in long]
     return [*shapes, *(one for one in singles if largest_operand(operation, one) <= MOST_ELEMENTS)]
+
+
+def _inner_axes(operation: Operation) -> list[str]:
+    """Return the axes besides the rows, the sum and the free ones: kernels hold all of such an axis, as a head's."""
+    return [
+        axis
+        for axis in operation.axes
+        if axis not in (operation.row_axis, operation.reduced_axis, *operation.free_axes)
+    ]
 
 
 def _round_sizes(most: int) -> list[int]:
