@@ -28,14 +28,15 @@ from forge.lab.gates.state import STATE
 
 GATES: tuple[Gate, ...] = (
     *(SIGNATURE, REPLAY, NUMERICS, CONFIGURATIONS, DETERMINISM, EXACT, SCALES, SPECIALS, ALIASING),
-    *(SIZES, SEQUENCES, STATE, DOMAIN, LAYOUTS, METAMORPHIC, BOUNDS, MUTATION, LEAKS, ENDURANCE),
+    *(SIZES, SEQUENCES, DOMAIN, LAYOUTS, METAMORPHIC, BOUNDS, MUTATION, LEAKS, ENDURANCE, STATE),
 )
 """Gates in order: those that refuse most candidates for each second come first.
 
 What a gate says must be true of a kernel that passed those before. `scales` comes before `specials`: a finite number
 says more than a NaN. `domain` and `layouts` come after gates that ask plain operands inside. `aliasing` comes before
 `sizes`, so that its outputs stay in memory while sizes change. `leaks` comes before `endurance`, whose calls could
-use up all memory first.
+use up all memory first. `state` comes last: a workspace that a kernel keeps from a call in inference mode can't be
+written to outside that mode.
 """
 
 

@@ -31,8 +31,7 @@ OTHER_TYPE: DType = "bf16"
 ODD_WIDTHS = (65, 257)
 """Range from which odd widths are drawn at random, beyond a usual block."""
 SERVED_ROWS = 11
-"""Number of rows of the short shape that is asked in inference mode first. No later gate asks it: a workspace that a
-kernel keeps for this shape can't be written to outside that mode."""
+"""Number of rows of the short shape that is asked in inference mode. Chosen: odd, and more than a vector has."""
 THRESHOLD = "the same answer before and after, within what rounding explains"
 """Words for what the gate allows."""
 
