@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from . import channel, guard, memory, surroundings, wire, word_sum
+from . import channel, guard, memory, surroundings, tensor_objects, wire, word_sum
 from .retained_outputs import RetainedOutputs
 from .spans import memory_status, write_to_ends
 
@@ -143,7 +143,7 @@ def _operand(arena: mmap.mmap | ctypes.Array[ctypes.c_ubyte], described: dict[st
         return Operand(empty, empty, empty)
     source = torch.frombuffer(arena, dtype=dtype, count=skipped + span + int(str(described["behind"])), offset=offset)
     storage = source if device == "cpu" else torch.empty_like(source, device=device)
-    return Operand(storage.as_strided(sizes, strides, skipped), storage, source)
+    return Operand(tensor_objects.tensor_of(storage, sizes, strides, skipped), storage, source)
 
 
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
