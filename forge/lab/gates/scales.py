@@ -110,7 +110,7 @@ def _on_another_path(
     together = _together([kernel.case(shape, kind) for kind in (*kinds, *again)])
     alone = [
         [kernel.case(shape, "small", scalars=values)]
-        for values in (larger, tuple(value / SCALAR_DIVISOR for value in scalars))
+        for values in (larger, tuple(value / SCALAR_DIVISOR for value in scalars), (0.0,) * len(scalars))
         if values
     ]
     return _check_releases(kernel, [*together, *alone])

@@ -138,7 +138,8 @@ def _floats(
     values = torch.randn(sizes, generator=generator)
     activations = [one.name for one in operation.activations]
     if spec.name not in activations:
-        return weights_of_kind(kind, NormalWeights(values, dtype, unit, generator))
+        weights = [one.name for one in operation.inputs if one.follows_kind and one.name not in activations]
+        return weights_of_kind(kind, NormalWeights(values, dtype, unit, generator, weights.index(spec.name)))
     rows, operand_index = spec.axes.index(operation.row_axis), activations.index(spec.name)
     values = values.movedim(rows, 0)
     if kind == "special_rows":

@@ -35,6 +35,8 @@ class NormalWeights(NamedTuple):
     unit: float
     """Usual size of the operand; the values are in units of it."""
     generator: torch.Generator
+    place: int = 0
+    """Number of the operand among the weights."""
 
 
 def weights_of_kind(kind: InputKind, normal: NormalWeights) -> torch.Tensor:
@@ -57,8 +59,11 @@ def _integers(one: NormalWeights) -> torch.Tensor:
 
 
 def _equal(one: NormalWeights) -> torch.Tensor:
+    """Return one number; in half of the draws the first weight is one and others are zero, as in a new norm."""
     import torch
 
+    if one.generator.initial_seed() % 2:  # the same for all operands of a draw
+        return torch.full_like(one.values, 0.0 if one.place else 1.0)
     ones = float(torch.randint(2, (), generator=one.generator))
     return torch.full_like(one.values, ones or float(one.values.abs().amax()))
 
