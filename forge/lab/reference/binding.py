@@ -76,7 +76,7 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
         shape = _shape(contract, inputs[:count])
         wide = widened(expected, answers, inputs, shape, policy)
         cancelled = with_cancelled(expected, wide, answers, inputs, policy)
-        return with_faint(contract, cancelled, inputs, usual_sizes(answers), policy)
+        return with_faint(contract, cancelled, inputs, usual_sizes(answers), policy) if contract.wide else cancelled
 
     return dataclasses.replace(
         operation,

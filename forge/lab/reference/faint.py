@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 FAINT_KINDS: frozenset[InputKind] = frozenset({"tiny", "rows_apart"})
 """Kinds whose operands are faint: all numbers tiny, or rows of different small sizes."""
-TINY_POWERS: Mapping[DType, int] = {"fp32": -48, "bf16": -48, "fp16": -9}
-"""Power of two of the kind `tiny`, by dtype. The length of a row of 2^15 such numbers is below 1e-12, a usual eps.
-Products of two are still normal numbers in fp32, and those of three are zero or plainly wrong in each kernel. Most
-numbers of fp16 are normal ones there."""
+TINY_POWERS: Mapping[DType, tuple[int, ...]] = {"fp32": (-48, -36, -24), "bf16": (-48, -36, -24), "fp16": (-9,)}
+"""Powers of two of the kind `tiny`, of samples in turn, by dtype. The length of a row of 2^15 numbers of 2^-48 is
+below 1e-12, a usual eps. Products of two numbers are still normal ones in fp32. Most numbers of fp16 are normal ones
+at its power."""
 ROW_POWERS = (-8, -9, -10, -11)
 """Powers of two of the kind `rows_apart`, of rows in turn. The squares are then near the eps of usual norms, from
 1e-7 to 1e-5. So the answer stays of its usual size, and a wrong eps shows beside a bias."""
@@ -57,17 +57,21 @@ def _has_zero(family: Family) -> bool:
 
 
 def faint(values: torch.Tensor, kind: InputKind, dtype: DType, generator: torch.Generator) -> torch.Tensor:
-    """Return values [..., width] times the powers of two of a faint kind: one for all, or one for each row."""
+    """Return values [..., width] times powers of two of a faint kind: one for each sample, or for each row."""
+    powers = TINY_POWERS[dtype] if kind == "tiny" else ROW_POWERS
+    if not values.numel() or not values.dim():
+        return values * 2.0 ** powers[0]
+    samples = kind == "tiny" or values.dim() == 1
+    parts = values.reshape(values.shape[0] if samples else values.numel() // values.shape[-1], -1)
+    return (parts * _in_turn(parts.shape[0], powers, generator)).reshape(values.shape)
+
+
+def _in_turn(count: int, powers: Sequence[int], generator: torch.Generator) -> torch.Tensor:
+    """Return factors [count, 1] in which powers of two take turns from a random one on; one alone is the first."""
     import torch
 
-    if kind == "tiny":
-        return values * 2.0 ** TINY_POWERS[dtype]
-    if not values.dim():
-        return values * 2.0 ** ROW_POWERS[0]
-    rows = values.reshape(-1, values.shape[-1]) if values.dim() > 1 else values.unsqueeze(-1)
-    first = int(torch.randint(len(ROW_POWERS), (), generator=generator))
-    powers = torch.tensor(ROW_POWERS)[(torch.arange(rows.shape[0]) + first) % len(ROW_POWERS)]
-    return (rows * torch.exp2(powers.float()).unsqueeze(-1)).reshape(values.shape)
+    first = int(torch.randint(len(powers), (), generator=generator)) if count > 1 else 0
+    return torch.exp2(torch.tensor(powers)[(torch.arange(count) + first) % len(powers)].float()).unsqueeze(-1)
 
 
 def with_faint(

@@ -65,7 +65,7 @@ def draw_family(
             values = _NORMAL_KINDS.get(kind, lambda drawn, _: drawn)(
                 torch.randn(sizes, generator=generator), generator
             )
-            drawn = mean + deviation * values
+            drawn = deviation * values + (mean if mean else -0.0)  # a sum with zero has no negative zeros
             return _with_few_bits(drawn, -math.inf, math.inf) if kind == "constant" else drawn
         case Among(values=values):
             drawn = torch.tensor(values)[torch.randint(len(values), sizes, generator=generator)]

@@ -1,5 +1,6 @@
 """Operands so small that an eps decides show a wrong one; kernels that round as at usual values stay right there."""
 
+import math
 import random
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ pytestmark = pytest.mark.usefixtures("walls")
 Kernel = Callable[..., torch.Tensor]
 FILE = """
 import torch
+import torch.nn.functional as F
 
 
 def kernel({arguments}):
@@ -52,6 +54,9 @@ TANH = FILE.format(arguments="x", formula="torch.tanh(x)", drawn="torch.randn(16
 LOG = FILE.format(arguments="x", formula="torch.log1p(x)", drawn="torch.rand(16, 128)")
 DIFFERENCE = FILE.format(
     arguments="x, y", formula="torch.mean((x - y) ** 2, -1)", drawn="torch.randn(16, 128), torch.randn(16, 128)"
+)
+COSINES = FILE.format(
+    arguments="x, y", formula="F.cosine_similarity(x, y, dim=-1)", drawn="torch.randn(16, 128), torch.randn(16, 128)"
 )
 GELU = FILE.format(arguments="x", formula="F.gelu(x)", drawn="torch.randn(16, 128)")
 GATED = FILE.format(
@@ -99,6 +104,14 @@ def difference(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
     return (x - y).square().sum(-1) * (1 / 128)
 
 
+def cosines(eps: float) -> Kernel:
+    def kernel(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        sizes = (one.square().sum(-1).sqrt().clamp(min=eps) for one in (x, y))
+        return (x * y).sum(-1) / math.prod(sizes)
+
+    return kernel
+
+
 def gelu_by_an_error_function(x: torch.Tensor) -> torch.Tensor:
     return 0.5 * x * (1 + torch.erf(x * 0.7071067811865476))
 
@@ -143,6 +156,7 @@ def refused_kinds(source: str, kernel: Kernel, dtype: DType) -> set[str]:
         *((UNIT, unit(1e-12)), (CHANNELS, unit(1e-12, 1)), (RMS, rms_norm(1e-6)), (LAYER, layer_norm(1e-5))),
         *((BATCHES, batch_norm(1e-5)), (ELU, elu_by_an_exponential), (TANH, tanh_by_a_sigmoid)),
         *((LOG, log_of_one_more), (DIFFERENCE, difference), (GELU, gelu_by_an_error_function), (GATED, gated)),
+        (COSINES, cosines(1e-8)),
     ],
 )
 def test_a_right_kernel_is_right_at_faint_values(source: str, kernel: Kernel, dtype: DType) -> None:
@@ -156,8 +170,20 @@ def test_a_right_kernel_is_right_at_faint_values(source: str, kernel: Kernel, dt
         *((UNIT, unit(1e-8), "tiny"), (UNIT, unit(0.0), "tiny"), (CHANNELS, unit(1e-10, 1), "tiny")),
         *((RMS, rms_norm(1e-5), "rows_apart"), (RMS, rms_norm(0.0), "rows_apart")),
         *((LAYER, layer_norm(1e-6), "rows_apart"), (LAYER, layer_norm(1e-12), "rows_apart")),
-        (BATCHES, batch_norm(1e-6), "rows_apart"),
+        *((BATCHES, batch_norm(1e-6), "rows_apart"), (COSINES, cosines(1e-12), "tiny")),
     ],
 )
 def test_a_wrong_eps_shows(source: str, kernel: Kernel, kind: str, dtype: DType) -> None:
     assert kind in refused_kinds(source, kernel, dtype)
+
+
+def test_a_reference_without_fp64_is_asked_nothing_faint() -> None:
+    named = FILE.format(arguments="x", formula="(x >= 0).float()", drawn="torch.randn(16, 128)")
+    inferred = frozen(named, "fp32")
+    assert not inferred.contract.wide
+    assert not FAINT_KINDS.intersection(inferred.contract.kinds)
+    with answered(replace(job_against(inferred, "", "kernel"), held_out=())) as job:
+        (x,) = draw(job.operation, job.shape, "fp32", "normal", seed=1)
+        rules = job.operation.oracle(x)
+        assert job.operation.reconsidered is not None
+        assert len(job.operation.reconsidered(rules, x)) == 1

@@ -232,3 +232,9 @@ def test_one_of_two_values_occurs_once_in_each_row(sizes: tuple[int, ...]) -> No
     several = Among(values=(0.0, 1.0, 2.0))
     same = (draw_family(several, (8, 8), kind, torch.Generator().manual_seed(5)) for kind in ("single", "normal"))
     assert torch.equal(*same)
+
+
+def test_a_sparse_operand_has_zeros_of_either_sign() -> None:
+    drawn = draw_family(Normal(mean=0.0, deviation=2.0), (64, 64), "sparse", torch.Generator().manual_seed(1))
+    zeros = drawn[drawn == 0]
+    assert 0 < int(zeros.signbit().sum()) < zeros.numel()
