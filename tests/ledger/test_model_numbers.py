@@ -28,8 +28,13 @@ def rows() -> list[tuple[int, bytes, bytes]]:
     with closing(sqlite3.connect(path, uri=True)) as connection:
         connection.text_factory = bytes
         found = list(rows_of(connection, None, TYPES))
-    newest = max(place for place, (_, kind, _) in enumerate(found) if kind == b"ModelMeasured")
+    newest = max(place for place, (_, kind, text) in enumerate(found) if kind == b"ModelMeasured" and _decides(text))
     return found[: newest + 1]
+
+
+def _decides(payload: bytes) -> bool:
+    decides: bool = json.loads(payload)["conclusive"]
+    return decides
 
 
 def found(rows: list[tuple[int, bytes, bytes]]) -> list[str]:
@@ -37,7 +42,7 @@ def found(rows: list[tuple[int, bytes, bytes]]) -> list[str]:
 
 
 def changed(rows: list[tuple[int, bytes, bytes]], **fields: Any) -> list[tuple[int, bytes, bytes]]:
-    """Other fields in the newest measurement, or in its comparison."""
+    """Other fields in the newest measurement that decides something, or in its comparison."""
     seq, kind, payload = rows[-1]
     event = json.loads(payload)
     for name, value in fields.items():
