@@ -178,11 +178,27 @@ class Names:
             case ast.Subscript(value=value, slice=ast.Slice(lower=None, upper=None, step=ast.UnaryOp(operand=step))):
                 reversed_text = self.text(value, depth + 1)
                 return reversed_text[::-1] if reversed_text and _is_one(step) else None
+            case ast.Call():
+                return self._called_text(node, depth + 1)
+            case _:
+                return None
+
+    def _called_text(self, node: ast.Call, depth: int) -> str | None:
+        match node:
             case ast.Call(
                 func=ast.Attribute(value=joiner, attr="join"), args=[ast.List(elts=parts) | ast.Tuple(elts=parts)]
             ):
-                between = self.text(joiner, depth + 1)
+                between = self.text(joiner, depth)
                 return self._joined(between, parts, depth) if between is not None else None
+            case ast.Call(func=ast.Attribute(value=value, attr="decode" | "encode" | "lower" | "strip" as method)):
+                text = self.text(value, depth)
+                if text is None or method in {"decode", "encode"}:
+                    return text
+                return text.lower() if method == "lower" else text.strip()
+            case ast.Call(func=ast.Name(id="chr"), args=[ast.Constant(value=int(code))]):
+                return chr(code) if 0 <= code < 0x110000 else None
+            case ast.Call(func=ast.Name(id="str"), args=[value]):
+                return self.text(value, depth)
             case _:
                 return None
 

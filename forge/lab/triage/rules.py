@@ -9,7 +9,7 @@ from typing import Literal
 from forge.domain.source_finding import FindingKind
 
 _NAMES: dict[FindingKind, str] = {
-    "dynamic_import": "importlib builtins.__import__ runpy pkgutil",
+    "dynamic_import": "importlib builtins.__import__ imp runpy pkgutil zipimport",
     "foreign_code": """
         ctypes.CDLL ctypes.PyDLL ctypes.cdll ctypes.pydll cffi torch.ops.load_library torch.utils.cpp_extension
     """,
@@ -31,8 +31,9 @@ _NAMES: dict[FindingKind, str] = {
     """,
     "introspection": """
         inspect gc sys.modules sys.settrace sys.setprofile sys.meta_path sys.addaudithook traceback builtins.globals
-        builtins.locals builtins.vars builtins.__builtins__ ctypes.pythonapi ctypes.string_at ctypes.memmove torch._C
-        types.FunctionType
+        builtins.locals builtins.vars builtins.__builtins__ ctypes.pythonapi ctypes.string_at ctypes.wstring_at
+        ctypes.memmove ctypes.memset ctypes.py_object dis faulthandler sys.monitoring sys.path_hooks tracemalloc
+        torch._C types.CodeType types.FunctionType weakref.getweakrefs
     """,
     "files": """
         builtins.open io.open os.open os.read os.write os.listdir os.stat os.unlink os.remove os.rename os.replace
@@ -70,20 +71,22 @@ _NAMES: dict[FindingKind, str] = {
         torch.nn torch.ops torch.compile torch._dynamo torch._inductor torch.jit torch.linalg torch.backends.cudnn
         torch.special torch.fft
     """,
-    "eval_exec": "builtins.eval builtins.exec builtins.compile",
+    "eval_exec": "builtins.eval builtins.exec builtins.compile code.InteractiveInterpreter codeop",
     "serialized_payload": """
         pickle marshal cloudpickle base64 zlib gzip binascii.unhexlify builtins.bytes.fromhex torch.load safetensors
         zipfile
     """,
 }
 _HARMLESS = """
-    importlib.metadata concurrent.futures.TimeoutError subprocess.CalledProcessError subprocess.TimeoutExpired
-    socket.timeout torch.jit.is_scripting torch.jit.is_tracing torch.nn.Parameter torch.nn.Module
+    importlib.metadata importlib.resources concurrent.futures.TimeoutError subprocess.PIPE subprocess.DEVNULL
+    subprocess.STDOUT subprocess.SubprocessError subprocess.CalledProcessError subprocess.TimeoutExpired
+    socket.timeout socket.error socket.gaierror socket.herror requests.exceptions torch.hub.get_dir
+    torch.jit.is_scripting torch.jit.is_tracing torch.nn.Parameter torch.nn.Module
 """
 
 _METHODS: dict[FindingKind, str] = {
     "files": "read_text read_bytes write_text write_bytes iterdir mkdir unlink rglob",
-    "introspection": "from_buffer",
+    "introspection": "from_address from_buffer",
     "randomness": "random_ normal_ uniform_ bernoulli_",
     "patching": "register_forward_hook register_hook",
 }
