@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from forge.app.machine.terminal import Stopwatch
-from forge.cli.output import say, visible
+from forge.cli.output import say, terminal_width, visible
 
 if TYPE_CHECKING:
     from forge.app.phases.durations import Durations
@@ -150,7 +150,9 @@ def _line(
             told = ": ".join(part for part in (phase, visible(described(current[0], steps))) if part)
             sign = FRAMES[frame % len(FRAMES)]
             late = f"; {hint}" if hint and watch.seconds() - began_s[0] >= HINT_S else ""
-            sys.stderr.write(f"\r\x1b[2K{sign} {told} ({time_text(watch, earlier)}){late}")
+            line = f"{sign} {told} ({time_text(watch, earlier)}){late}"
+            # a line that wraps can't be redrawn: each frame would leave one behind
+            sys.stderr.write(f"\r\x1b[2K{line[: terminal_width() - 1]}")
             sys.stderr.flush()
             frame += 1
 

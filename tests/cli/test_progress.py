@@ -104,6 +104,15 @@ def test_a_terminal_sees_one_line_that_is_removed_at_the_end() -> None:
     assert text.endswith("\r\x1b[2K")
 
 
+def test_a_step_longer_than_the_terminal_stays_on_one_line() -> None:
+    narrow = "import os\nos.environ['COLUMNS'] = '24'\n" + SCRIPT.replace('"sizes")', '"sizes")[:1] + ("x" * 90,)')
+    narrow = narrow.replace('["sources", "sizes"]', "[]")
+    text = on_a_terminal(narrow, b"size", b"verify: xxx").decode()
+    frames = text.split("\r\x1b[2K")
+    assert any("xxx" in frame for frame in frames)
+    assert max(map(len, frames)) == 23
+
+
 def test_an_estimate_takes_no_other_form_of_measuring(home) -> None:
     run_id = verified_run(home)
     for other in (("--attempts", "2"), ("--replicate",)):

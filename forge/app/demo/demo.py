@@ -60,7 +60,7 @@ ON_A_CPU = Story(
     language="cpp",
     gpu="cpu",
     dtype="fp32",
-    shape="batch=48,hidden_size=4096",
+    shape="batch=48,hidden_size=4096",  # at 16 rows the path's noise exceeded the work on a busy machine
     honest="honest_cpp",
     cheat="cached_answer",
     title="residual add and RMSNorm in one pass, C++, fp32, 48 x 4096",
@@ -166,7 +166,7 @@ def _honest(
         return verified, None
     timed: Event = verified
     for attempt in range(ATTEMPTS):
-        again = " again, since noise left no verdict" if attempt else ""
+        again = " again (noise)" if attempt else ""
         timed = benchmark_candidate(
             workspace, workspace.find_run(run_id), progress=progress(f"an honest kernel: benchmark{again}")
         )

@@ -9,7 +9,8 @@ from forge.sandbox.session import Session, next_in_chain
 
 Reading = Literal["judged", "trusted", "unread"]
 """What the host does with a chain's outputs. Those of a `trusted` function, as a library's, may share memory with an
-operand or with each other. Those of a function of ours are `unread`: only their time counts."""
+operand or with each other. Those of torch's own baselines and of the control are `unread`: nothing
+judges them, and only their time counts."""
 
 
 def followed(

@@ -176,13 +176,9 @@ class _SlopePair:
             observed = kernel.call(cases, function=function, cycles=self.planned.cycles)
         else:
             observed = kernel.chain(cases, first=first, count=self.planned.asked, function=function, reading=reading)
-        failed = (
-            observed
-            if isinstance(observed, Failed)
-            else None
-            if reading == "unread"
-            else kernel.first_wrong(observed)
-        )
+        failed = observed if isinstance(observed, Failed) else None
+        if not isinstance(observed, Failed) and reading != "unread":
+            failed = kernel.first_wrong(observed)
         if failed is not None and side == PROMOTED and failed.reason.code not in OUT_OF_ROOM:
             raise IncumbentFailedError(failed)
         if failed is not None and side != CANDIDATE:
