@@ -3,12 +3,13 @@
 Between the two calls come other shapes, other kinds of values, NaN, other scalars and a call without rows. Last, the
 question is asked as a serving program asks it, and so are some at other shapes. The call is under
 `torch.inference_mode()`, with another default type than fp32 and with a module's parameters as weights. On a CPU it
-comes from another thread.
+comes from another thread. Then one more question comes outside that mode, at other sizes: a workspace that is kept
+for sizes asked inside can't be written to there.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from forge.domain.input_kind import InputKind
 from forge.domain.tensors import DType
@@ -32,6 +33,8 @@ ODD_WIDTHS = (65, 257)
 """Range from which odd widths are drawn at random, beyond a usual block."""
 SERVED_ROWS = 11
 """Number of rows of the short shape that is asked in inference mode. Chosen: odd, and more than a vector has."""
+ROWS_OUTSIDE = 13
+"""Number of rows of the question that comes last, outside inference mode. Chosen: odd, and not `SERVED_ROWS`."""
 THRESHOLD = "the same answer before and after, within what rounding explains"
 """Words for what the gate allows."""
 
@@ -58,10 +61,14 @@ def examine(kernel: LoadedKernel) -> Finding:
         furthest = max(furthest, largest_difference(kernel, first, again))
     if not furthest <= 1:
         return _differs_after_calls(furthest)
-    for asked in itertools.chain([question], map(kernel.case, _served_shapes(kernel))):
+    shapes = _served_shapes(kernel)
+    for asked in itertools.chain([question], map(kernel.case, shapes)):
         served = as_served(kernel, asked)
         if served is not None:
             return served
+    outside = _ask_outside(kernel, [kernel.shape, *shapes])
+    if outside is not None:
+        return outside
     return Passed(
         observed=f"{furthest:.3g} x what rounding explains, after {len(others) + 2} other calls", threshold=THRESHOLD
     )
@@ -88,6 +95,33 @@ def _served_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = kernel.shapes({**kernel.shape, rows: SERVED_ROWS, reduced: odd_size(kernel.rng, *ODD_WIDTHS)})
     return [*(shape for shape in odd if shape != kernel.shape), *other_paths.shapes(kernel)]
+
+
+def _ask_outside(kernel: LoadedKernel, served: Sequence[Mapping[str, int]]) -> Failed | None:
+    """Ask once more outside inference mode, at sizes that weren't asked inside if the contract has others.
+
+    If it has none, an exception is no refusal: a workspace that is kept for a size from inside can't be written to.
+    """
+    shape = _shape_outside(kernel, served)
+    checked = kernel.check([kernel.case(shape)])
+    if not isinstance(checked, Failed):
+        return None
+    if _shares_a_size(kernel, shape, served) and checked.reason.code == "RUNTIME_ERROR":
+        return None
+    return _changed_by_calls(checked)
+
+
+def _shape_outside(kernel: LoadedKernel, served: Sequence[Mapping[str, int]]) -> Mapping[str, int]:
+    """Return a shape with other rows and another width than those asked inside, if the contract has one."""
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    widths = {shape[reduced] for shape in served}
+    width = next(size for size in iter(lambda: odd_size(kernel.rng, *ODD_WIDTHS), 0) if size not in widths)
+    return kernel.shapes({**kernel.shape, rows: ROWS_OUTSIDE, reduced: width})[0]
+
+
+def _shares_a_size(kernel: LoadedKernel, shape: Mapping[str, int], served: Sequence[Mapping[str, int]]) -> bool:
+    axes = (kernel.operation.row_axis, kernel.operation.reduced_axis)
+    return any(shape[axis] == one[axis] for one in served for axis in axes)
 
 
 def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:
