@@ -6,8 +6,8 @@ from typing import Any
 import torch
 
 from forge.domain.device import Ceilings
-from forge.lab.timing.gpu_processes import FEWEST_SETS, ROTATION_BYTES
 from forge.lab.timing.roofline import floor_ns
+from forge.lab.timing.rotated_sets import FEWEST_SETS, ROTATION_BYTES
 
 MEGABYTES = (8.4, 33.6, 67.1, 134.2, 268.4, 536.9)
 """Read and written together; 67.1 and 134.2 are rows of 4096 in half precision, 4096 and 8192 of them."""

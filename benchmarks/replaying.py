@@ -31,8 +31,8 @@ from forge.lab.job import Job
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.lab.observed import Case
-from forge.lab.timing.gpu_processes import rotated_set_count
 from forge.lab.timing.graph_replay import WARM_UP_WINDOWS
+from forge.lab.timing.rotated_sets import rotated_set_count
 from forge.languages import find_language
 from forge.operations import find_operation
 from forge.platforms.cuda import gpu_facts

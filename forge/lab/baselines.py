@@ -98,12 +98,17 @@ def compiled_copy(kept: Path) -> Iterator[Path]:
     outer = HeldFolder(_FOLDERS)
     try:
         inside = outer.path / "inductor"
-        shutil.copytree(kept, inside, ignore=_not_plain)
-        for path in (inside, *inside.rglob("*")):
-            path.chmod(0o777 if path.is_dir() else 0o666)
+        copy_plain(kept, inside)
         yield inside
     finally:
         outer.remove()
+
+
+def copy_plain(kept: Path, target: Path) -> None:
+    """Copy the plain files and folders of a folder into another that doesn't exist or is empty."""
+    shutil.copytree(kept, target, ignore=_not_plain, dirs_exist_ok=True)
+    for path in (target, *target.rglob("*")):
+        path.chmod(0o777 if path.is_dir() else 0o666)
 
 
 def _not_plain(folder: str, names: list[str]) -> set[str]:

@@ -125,7 +125,7 @@ def _samples(protocol: object, attempts: Sequence[dict[str, object]]) -> Samples
             return Samples(tuple(map(_earlier_slope, attempts)))
         case "host_slope.v3" | "host_slope.v4":
             return Samples(tuple(map(_slope, attempts)))
-        case "graph_replay.v1" | "graph_replay.v2" | "graph_replay.v3":
+        case "graph_replay.v1" | "graph_replay.v2" | "graph_replay.v3" | "graph_replay.v4":
             return Samples(tuple(map(_replays, attempts)))
         case other:
             raise BlobCorrupt(f"samples follow {other!r}, expected {SLOPE!r} or {REPLAY!r}")

@@ -66,8 +66,8 @@ def test_replays_are_read_back_as_they_were(made: tuple[ReplaySamples, ...]) -> 
     assert again == samples
     assert render_samples(again) == stored
     assert protocol_of(stored) == REPLAY
-    for earlier in (b"graph_replay.v1", b"graph_replay.v2"):
-        taken_before = stored.replace(b"graph_replay.v3", earlier)
+    for earlier in (b"graph_replay.v1", b"graph_replay.v2", b"graph_replay.v3"):
+        taken_before = stored.replace(b"graph_replay.v4", earlier)
         assert parse_samples(taken_before).samples == samples
         assert protocol_of(taken_before) != REPLAY
     assert (again.method, again.sides, again.usable) == ("launch_plan", SIDES, True)
@@ -127,7 +127,7 @@ def test_samples_are_usable_exactly_if_every_slope_but_the_paths_own_is_above_ze
 def test_samples_of_another_protocol_are_not_read() -> None:
     for protocol in (None, "host_slope.v0", "graph_replay.v0", 1):
         stored = orjson.dumps({"protocol": protocol, "attempts": []} if protocol else {})
-        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v4' or 'graph_replay\.v3'"):
+        with pytest.raises(BlobCorrupt, match=r"expected 'host_slope\.v4' or 'graph_replay\.v4'"):
             parse_samples(stored)
 
 

@@ -149,7 +149,7 @@ def test_a_kernel_measured_by_a_superseded_protocol_is_not_on_offer():
         assert offered(history) is None
 
 
-@pytest.mark.parametrize("protocol", ["graph_replay.v3", "host_slope.v4"])
+@pytest.mark.parametrize("protocol", ["graph_replay.v3", "graph_replay.v4", "host_slope.v4"])
 def test_a_kernel_measured_by_a_protocol_that_counts_stays_on_offer(protocol):
     history = measured(protocol=protocol)
     assert asked(history, STATES) == [("active", "provisional", None)]

@@ -23,7 +23,7 @@ from forge.lab.gates.own_tests import own_benchmark_claims
 from forge.lab.job import Incumbent, Job
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.incumbent import PROMOTED
-from forge.lab.timing.timed_guest import compile_baselines, open_timed, require_opened
+from forge.lab.timing.timed_guest import open_timed, require_opened
 from forge.languages import LANGUAGES
 from forge.sandbox.reply import ArtifactFile, Refused
 from forge.sandbox.session import IDLE, GuestFunction
@@ -104,10 +104,6 @@ class GuestFactory:
         self._baseline = baseline
         self._incumbent = incumbent
         self._contenders = contenders
-
-    def compile_baselines(self) -> None:
-        """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
-        compile_baselines(self._job, self._baseline)
 
     def fresh(self) -> GuestSet | Failed:
         """Start new processes for every side at the same time, and let each make its first calls.

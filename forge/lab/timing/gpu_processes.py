@@ -24,23 +24,14 @@ from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.launch_plan.launcher import LAUNCH, launcher_files
 from forge.lab.parallel import parallel_map
-from forge.lab.runner import GPU
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE, CONTROL
 from forge.lab.timing.incumbent import PROMOTED
-from forge.lab.timing.timed_guest import compile_baselines, first_case, open_timed, require_opened, side_of_baselines
+from forge.lab.timing.timed_guest import first_case, open_timed, require_opened, side_of_baselines
+from forge.lab.timing.tunings import compile_baselines
 from forge.sandbox.plans import Captured
 from forge.sandbox.session import GuestFunction
 from forge.sandbox.stage import Program, Stage
-
-ROTATION_BYTES = 128 * 2**20
-"""Size of all sets together in bytes, at least. It is more than twice the last-level cache of an H100 or H200 (50
-MiB), and more than any in the table (96 MiB)."""
-LONG_SETS, LONG_BYTES = 128, 2**30
-"""Number and bytes of sets, of which the first that is reached is enough. A window then has much more work than the
-start of its graph."""
-MOST_SETS, FEWEST_SETS = 512, GPU.sets_at_once
-"""Number of calls in one window, at most and at least."""
 
 
 @dataclass(frozen=True)
@@ -74,13 +65,6 @@ class DeviceGuests:
         return sum(form.at(0).size_bytes for form in (*inputs, *outputs))
 
 
-def rotated_set_count(set_bytes: int) -> int:
-    """Return how many sets take turns, so that no cache still holds a set when it comes again."""
-    size = max(1, set_bytes)
-    long_enough = min(LONG_SETS, LONG_BYTES // size)
-    return max(FEWEST_SETS, min(MOST_SETS, max(-(-ROTATION_BYTES // size), long_enough)))
-
-
 @contextmanager
 def open_device_guests(
     job: Job,
@@ -94,7 +78,7 @@ def open_device_guests(
     with ExitStack() as stack:
         factory = _Factory(job, captured, promoted, contenders, stack)
         progress("baselines")
-        factory.compile_baselines()
+        compile_baselines(job, progress=progress)
         progress("launchers")
         count = job.policy.process_pairs
         with ThreadPoolExecutor(4 * count) as pool:
@@ -125,12 +109,7 @@ class _Factory:
         self._stack = stack
         self._candidate = self._stage(_launcher(job, captured))
         self._promoted = None if promoted is None else self._stage(_launcher(job, promoted))
-        self._baseline = self._stage(baseline_program(job, compiled_folder(job)))
         self._first = first_case(job)
-
-    def compile_baselines(self) -> None:
-        """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
-        compile_baselines(self._job, self._baseline)
 
     def pair(self) -> DeviceGuests:
         """Start new processes for every side at the same time; raise EnvironmentUnfit if a trusted guest fails."""

@@ -28,12 +28,13 @@ from forge.lab.timing.blocks import Blocks, require_few_dropped
 from forge.lab.timing.clock_envelope import compared
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE
-from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests, rotated_set_count
+from forge.lab.timing.gpu_processes import DeviceGuests, DeviceSide, open_device_guests
 from forge.lab.timing.hard_values import hard_kinds
 from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_incumbent
 from forge.lab.timing.judged_later import JudgedLater
 from forge.lab.timing.residency import Residence
 from forge.lab.timing.roofline import write_back_ns
+from forge.lab.timing.rotated_sets import rotated_set_count
 from forge.sandbox.plans import Captured
 from forge.sandbox.reply import Refused, Returned
 from forge.sandbox.session import Window

@@ -13,8 +13,8 @@ from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.timing.contender_failure import raise_for_contender
 from forge.lab.timing.cpu_processes import CANDIDATE, GuestSet
-from forge.lab.timing.gpu_processes import ROTATION_BYTES
 from forge.lab.timing.residency import Residence, processor_cache_bytes
+from forge.lab.timing.rotated_sets import ROTATION_BYTES
 from forge.sandbox.session import MOST_IN_CHAIN
 
 WORK_NS = 5_000_000

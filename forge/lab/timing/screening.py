@@ -5,9 +5,10 @@ bound as a candidate. Those that are right take turns in a few short windows. Th
 candidate in every round, so a benchmark costs about the same, however many contenders are installed.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 from forge.contenders.discovery import ContenderCatalogue
 from forge.domain.contender import ContenderFailed, ContenderStanding, MeasuredInFull, ScreenedOut
@@ -21,6 +22,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.parallel import parallel_map
 from forge.lab.timing.screening_windows import times_ns
+from forge.lab.timing.tunings import CompiledSide, choices, fastest_tuning
 from forge.sandbox.stage import Stage
 
 MOST_IN_FULL = 2
@@ -84,6 +86,16 @@ def _chosen(standing: ContenderStanding, *, in_full: bool) -> ContenderStanding:
     return standing.model_copy(update={"standing": other})
 
 
+def _compiled(job: Job, contender: PresentContender) -> CompiledSide:
+    """Return a contender that is the reference in another mode of torch.compile."""
+    return CompiledSide(
+        program=partial(contender_program, job, contender),
+        functions=(contender.function,),
+        place=0,
+        kept=contender_folder(job, contender),
+    )
+
+
 NO_CONTENDERS = ContenderScreening((), frozenset(), ())
 """The screening of a job whose policy asks for no contenders."""
 SCREENED: dict[tuple[object, ...], ContenderScreening] = {}
@@ -100,20 +112,28 @@ def screened_for(job: Job) -> tuple[object, ...]:
 def screen(job: Job, catalogue: ContenderCatalogue, *, progress: Progress) -> ContenderScreening:
     """Ask all contenders of a job whether they are right, and time those that are."""
     present, absent = look_up(job, catalogue)
-    with ExitStack() as stack:
-        progress(f"contenders: {len(present)} installed of {len(present) + len(absent)}")
-        opened = [stack.enter_context(ExitStack()) for _ in present]
-        serial = 1 if job.runner.leaves_host_idle else len(present)
-        examined = parallel_map(
-            lambda one: _examined(one[0], job, one[1]), list(zip(opened, present, strict=True)), serial_up_to=serial
-        )
-        answering = [
-            (contender, kernel)
-            for contender, kernel in zip(present, examined, strict=True)
-            if isinstance(kernel, LoadedKernel)
-        ]
-        taken_ns = times_ns(job, [kernel for _, kernel in answering])
-    taken = {contender.name: taken for (contender, _), taken in zip(answering, taken_ns, strict=True)}
+    compiled = {one.name: _compiled(job, one) for one in present if one.source is None}
+    earlier = {name: choices(side.kept) for name, side in compiled.items()}
+    with ExitStack() as held:
+        with ExitStack() as stack:
+            progress(f"contenders: {len(present)} installed of {len(present) + len(absent)}")
+            examined = _all_examined(stack, job, present)
+            answering = [
+                (contender, kernel)
+                for contender, kernel in zip(present, examined, strict=True)
+                if isinstance(kernel, LoadedKernel)
+            ]
+            taken_ns = times_ns(job, [kernel for _, kernel in answering])
+            tuned = {
+                one.name: fastest_tuning(held, job, compiled[one.name], kernel, earlier[one.name], progress=progress)
+                for one, kernel in answering
+                if one.name in compiled
+            }
+        taken = {contender.name: taken for (contender, _), taken in zip(answering, taken_ns, strict=True)}
+        for name, tuning in tuned.items():
+            if tuning is not None:
+                tuning.install()
+                taken[name] = tuning.call_ns
     failed = {
         contender.name: kernel
         for contender, kernel in zip(present, examined, strict=True)
@@ -127,6 +147,15 @@ def screen(job: Job, catalogue: ContenderCatalogue, *, progress: Progress) -> Co
     ]
     ranked = sorted((one for one in present if one.name in right), key=lambda one: (right[one.name], one.name))
     return ContenderScreening(tuple(ranked), chosen, (*standings, *absent))
+
+
+def _all_examined(stack: ExitStack, job: Job, present: Sequence[PresentContender]) -> list[LoadedKernel | Failed]:
+    """Open every contender's guest, which ends with `stack`, and judge its answers."""
+    opened = [stack.enter_context(ExitStack()) for _ in present]
+    serial = 1 if job.runner.leaves_host_idle else len(present)
+    return parallel_map(
+        lambda one: _examined(one[0], job, one[1]), list(zip(opened, present, strict=True)), serial_up_to=serial
+    )
 
 
 def fastest(times_ns: dict[str, float]) -> frozenset[str]:

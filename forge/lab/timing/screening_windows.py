@@ -8,7 +8,7 @@ from forge.lab.finding import Failed
 from forge.lab.job import Job
 from forge.lab.observed import Case
 from forge.lab.parallel import parallel_map
-from forge.lab.timing.gpu_processes import rotated_set_count
+from forge.lab.timing.rotated_sets import rotated_set_count
 from forge.sandbox.arena import set_bytes
 from forge.sandbox.session import Window
 
@@ -22,11 +22,14 @@ DRAWN_SETS = 16
 """Number of different sets of a window on a GPU. Chosen; drawing a set takes longer than a window."""
 
 
-def times_ns(job: Job, kernels: Sequence[LoadedKernel]) -> list[float | Failed]:
-    """Return each kernel's shortest time of a call in nanoseconds, or why it failed while it was timed."""
+def times_ns(job: Job, kernels: Sequence[LoadedKernel], *, function: int = 0) -> list[float | Failed]:
+    """Return each kernel's shortest time of a call in nanoseconds, or why it failed while it was timed.
+
+    `function` is the place of the timed function in every guest.
+    """
     if not kernels:
         return []
-    window, failed = _on_device(kernels) if job.device == "cuda" else _on_host(kernels)
+    window, failed = _on_device(kernels, function) if job.device == "cuda" else _on_host(kernels, function)
     taken: list[list[float]] = [[] for _ in kernels]
     for _ in range(WINDOWS):
         for place, kernel in enumerate(kernels):
@@ -46,7 +49,7 @@ _TOOK_NO_TIME = Failed(
 _Timed = Callable[[LoadedKernel], float | Failed]
 
 
-def _on_host(kernels: Sequence[LoadedKernel]) -> tuple[_Timed, dict[int, Failed]]:
+def _on_host(kernels: Sequence[LoadedKernel], function: int) -> tuple[_Timed, dict[int, Failed]]:
     """Return a function that times a window by the host's clock: a chain of calls, with its share of the path."""
     first = kernels[0]
     count = CALLS
@@ -55,13 +58,13 @@ def _on_host(kernels: Sequence[LoadedKernel]) -> tuple[_Timed, dict[int, Failed]
     cases = first.cases(first.shape, ["normal"] * count)
 
     def window(kernel: LoadedKernel) -> float | Failed:
-        observed = kernel.chain(cases, first=0, count=count, function=0, reading="unread")
+        observed = kernel.chain(cases, first=0, count=count, function=function, reading="unread")
         return observed if isinstance(observed, Failed) else observed[0].elapsed_ns / count
 
     return window, {}
 
 
-def _on_device(kernels: Sequence[LoadedKernel]) -> tuple[_Timed, dict[int, Failed]]:
+def _on_device(kernels: Sequence[LoadedKernel], function: int) -> tuple[_Timed, dict[int, Failed]]:
     """Return a function that times a window by graph replay, and the kernels that couldn't lay out their operands."""
     cases = device_cases(kernels[0])
     refused = parallel_map(lambda kernel: kernel.fill(cases), kernels, serial_up_to=1)
@@ -72,7 +75,7 @@ def _on_device(kernels: Sequence[LoadedKernel]) -> tuple[_Timed, dict[int, Faile
     }
 
     def window(kernel: LoadedKernel) -> float | Failed:
-        timed = kernel.time(0, Window(rotation_offset=kernel.rng.randrange(1, 2**31)), cases)
+        timed = kernel.time(function, Window(rotation_offset=kernel.rng.randrange(1, 2**31)), cases)
         if isinstance(timed, Failed):
             return timed
         return timed[0].device_ns / len(cases) if timed[0].device_ns > 0 else _TOOK_NO_TIME

@@ -46,6 +46,7 @@ from forge.lab.timing.incumbent import PROMOTED, IncumbentFailedError, beside_in
 from forge.lab.timing.paired_interval import standard_error
 from forge.lab.timing.release_plan import Planned, plan_release, residence_of, resident_plan
 from forge.lab.timing.residency import Residence
+from forge.lab.timing.tunings import compile_baselines
 from forge.sandbox.reply import ArtifactFile
 
 HARD_SHARE = 0.25
@@ -263,7 +264,7 @@ class _SlopeTiming:
         resident: list[tuple[Mapping[str, float], ...]] = []
         self.progress("baselines")
         with open_guests(job, self.artifact, incumbent, self.contenders) as factory:
-            factory.compile_baselines()
+            compile_baselines(job, progress=self.progress)
             for number in range(job.policy.process_pairs):
                 self.progress(f"process pair {number + 1} of {job.policy.process_pairs}")
                 guests = factory.fresh()

@@ -4,7 +4,6 @@ import dataclasses
 from contextlib import ExitStack
 
 from forge.errors import EnvironmentUnfit
-from forge.lab.baselines import COMPILED, baseline_function, compiled_for
 from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.load import arena_bytes
 from forge.lab.calls.loaded_guest import LoadedGuest
@@ -71,16 +70,6 @@ def open_loaded(
         operation=job.operation, shape=job.shape, dtype=job.dtype, policy=job.policy, runner=job.runner
     )
     return LoadedKernel(LoadedGuest(session, arena, functions[0].entry_point), asked)
-
-
-def compile_baselines(job: Job, stage: Stage) -> None:
-    """Let torch.compile do its work once, so that fresh guests find its results; raise EnvironmentUnfit."""
-    if compiled_for(job) in COMPILED:
-        return
-    with ExitStack() as stack:
-        functions = tuple(baseline_function(job, kind) for kind in job.baselines)
-        require_opened(open_timed(stack, job, stage, functions), side_of_baselines(job))
-    COMPILED.add(compiled_for(job))
 
 
 def side_of_baselines(job: Job) -> str:

@@ -20,7 +20,7 @@ SLOPES = ("host_slope.v1", "host_slope.v2")
 """Protocols with two releases for each side and round, a shorter and a longer one. Newer protocols have one."""
 EMPTY_GUEST_PROTOCOLS = ("host_slope.v3", "host_slope.v4")
 """Protocol that also times an empty guest, whose time is subtracted from each side's."""
-REPLAYS = ("graph_replay.v1", "graph_replay.v2", "graph_replay.v3")
+REPLAYS = ("graph_replay.v1", "graph_replay.v2", "graph_replay.v3", "graph_replay.v4")
 """Protocols that replay a launch plan as a CUDA graph."""
 BASELINES = ("eager", "compile", "vendor", "promoted")
 """Kinds of baselines that can be sides of a measurement, besides contenders."""
