@@ -179,10 +179,13 @@ def _processors() -> set[int] | None:
 def _products() -> tuple[object, ...]:
     """Return how precise torch's own products in fp32 are, by every name that this version has for it.
 
-    Torch refuses to answer by its older names once the newer ones have been set to something else.
+    Torch refuses to answer by its older names once the newer ones have been set to something else. Products of
+    oneDNN's for which nothing was said are as precise as after "ieee". Torch's older function says that, also when a
+    program puts back what it read.
     """
     backends = (torch.backends, *(getattr(torch.backends.mkldnn, name, None) for name in ("matmul", "conv", "rnn")))
-    named = tuple(getattr(backend, "fp32_precision", None) for backend in backends)
+    general, *of_onednn = (getattr(backend, "fp32_precision", None) for backend in backends)
+    named = general, *("ieee" if one == "none" else one for one in of_onednn)
     try:
         return torch.get_float32_matmul_precision(), torch.backends.cuda.matmul.allow_tf32, *named
     except RuntimeError:

@@ -183,6 +183,7 @@ def test_the_entry_point_is_the_wanted_name_or_the_only_function() -> None:
 
     assert guessed_entry(ast.parse("def a(): ...\nclass ModelNew: ..."), ["ModelNew", "b"]) == "ModelNew"
     assert guessed_entry(ast.parse("def _h(): ...\ndef mine(): ..."), ["ModelNew", "b"]) == "mine"
+    assert guessed_entry(ast.parse("class _Of: ...\nclass Other: ...\nb = _Of()"), ["ModelNew", "b"]) == "b"
 
 
 HOSTILE: dict[str, Any] = {

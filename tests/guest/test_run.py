@@ -211,11 +211,11 @@ def as_before() -> Iterator[None]:
     np.seterr(**errors)
     torch.autograd.set_detect_anomaly(False)
     torch.backends.mkldnn.set_flags(True)
+    torch.set_float32_matmul_precision("highest")
     _set_products("none")
     torch.set_rng_state(state)
     torch.set_num_threads(threads)
     torch.set_grad_enabled(True)
-    torch.set_float32_matmul_precision("highest")
     torch.use_deterministic_algorithms(False)
 
 
@@ -245,6 +245,10 @@ LEFT_BEHIND: dict[str, tuple[Callable[[torch.Tensor], object], int]] = {
     "a directory": (lambda _: os.chdir("/"), wire.CHANGED_A_SETTING),
     "another device": (lambda _: torch.set_default_device("meta"), wire.CHANGED_A_SETTING),
     "random numbers of its own": (lambda _: torch.rand(3, generator=torch.Generator()), wire.DONE),
+    "a precision put back": (
+        lambda _: torch.set_float32_matmul_precision(torch.get_float32_matmul_precision()),
+        wire.DONE,
+    ),
     "a form put back": (lambda x: x.unsqueeze_(0).squeeze_(0), wire.DONE),
 }
 

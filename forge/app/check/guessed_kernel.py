@@ -39,7 +39,7 @@ def guessed_entry(tree: ast.Module, wanted: Sequence[str]) -> str:
     kinds = (ast.FunctionDef, ast.ClassDef)
     defined = [node.name for node in tree.body if isinstance(node, kinds)]
     for name in wanted:
-        if name in defined:
+        if name in defined or defines(tree, name):
             return name
     functions = [
         node.name

@@ -148,9 +148,11 @@ def no_answer(refused: Refused, placement: Placement, case: Case | None = None) 
     if case is not None and refused.signal in _FAULT_SIGNALS and placement.pages != "open":
         code, message = _REFUSAL_BY_PAGES[placement.pages]
         reason = Reason(code=code, message=f"{message}; it ended the process, at {_size(case)}")
-    message = reason.message
+    observed = reason.message
+    if case is not None and reason.code == "RUNTIME_ERROR":
+        reason = reason.model_copy(update={"message": f"{observed}, at {_size(case)} with {case.kind} inputs"})
     return Failed(
-        reason=reason, observed=message, threshold="every call returns", log=refused.log, raised=refused.raised
+        reason=reason, observed=observed, threshold="every call returns", log=refused.log, raised=refused.raised
     )
 
 

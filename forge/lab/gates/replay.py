@@ -7,9 +7,14 @@ row. This is done for every operand, weights and positions included. Last comes 
 reference file each operand alone is new as well, and elements change places within a whole operand.
 """
 
+import dataclasses
+
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.gate import Gate
+
+WRONG_NUMBERS = frozenset({"INCORRECT_NUMERICAL", "NON_FINITE"})
+"""Reason codes of wrong numbers that aren't an earlier answer. A kernel that keeps a packed weight gives such."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -18,8 +23,17 @@ def examine(kernel: LoadedKernel) -> Finding:
     for question in questions:
         checked = kernel.check([question])
         if isinstance(checked, Failed):
-            return checked
+            return _wrong_again(checked) if checked.reason.code in WRONG_NUMBERS else checked
     return Passed(observed=f"{len(questions)} related inputs, no cached answer", threshold="every answer fresh")
+
+
+def _wrong_again(failed: Failed) -> Failed:
+    """Return the refusal with what the author may have overlooked: the gate `signature` got a right answer."""
+    message = (
+        "right in the first call, wrong with other contents in the same tensors (anything made from an operand, a "
+        f"weight too, must be made anew in each call): {failed.reason.message}"
+    )
+    return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
 REPLAY = Gate(name="replay", examine=examine, runs_early=True)
