@@ -2,26 +2,24 @@
 
 import json
 import os
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from . import wire
 
 
-@dataclass(frozen=True)
-class Setup:
+class Setup(NamedTuple):
     """A JSON command."""
 
     body: dict[str, object]
 
 
-@dataclass(frozen=True)
-class Go:
+class Go(NamedTuple):
     """Run one function on a range of sets."""
 
     call_id: int
     function: int
     first: int
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple's method of this name isn't used
     retain: bool
     scalars: tuple[float, ...]
     cycles: int = 1
@@ -32,22 +30,20 @@ class Go:
     """Byte with which C's allocator fills new and freed memory; 0 for none."""
 
 
-@dataclass(frozen=True)
-class Chain:
+class Chain(NamedTuple):
     """Make a number of calls; the outputs of each call choose the set of the next."""
 
     call_id: int
     function: int
     """Index of the function, or `wire.IDLE` to call nothing."""
     first: int
-    count: int
+    count: int  # type: ignore[assignment]  # a tuple's method of this name isn't used
     copies: bool
     """Whether the outputs are copied to the arena after the last call, since the host can't read this process."""
     scalars: tuple[float, ...]
 
 
-@dataclass(frozen=True)
-class Time:
+class Time(NamedTuple):
     """Time one function over all sets."""
 
     call_id: int

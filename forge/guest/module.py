@@ -11,8 +11,8 @@ import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 
@@ -30,8 +30,7 @@ TUNED = "_max_autotune"
 """End of `wrap` if torch.compile tunes as long as it likes; without CUDA graphs, since the host times its own."""
 
 
-@dataclass(frozen=True)
-class Contract:
+class Contract(NamedTuple):
     """The part of the host's contract that a guest needs."""
 
     init: Initial

@@ -14,7 +14,7 @@ import time
 import traceback
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import torch
 
@@ -36,8 +36,7 @@ _FAR: list[ctypes.Array[ctypes.c_ubyte]] = []
 """The shared memory once more, far from the first mapping; empty where that isn't possible."""
 
 
-@dataclass(frozen=True)
-class Operand:
+class Operand(NamedTuple):
     """One input: the tensor, its storage, and the elements in the arena that hold its content."""
 
     tensor: torch.Tensor
@@ -47,8 +46,7 @@ class Operand:
     source: torch.Tensor
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Tensors over the arena, with a tuple of inputs and a tuple of destinations for each set."""
 
     inputs: tuple[tuple[torch.Tensor, ...], ...]
@@ -195,7 +193,7 @@ def _as_served(
     gc.enable()
     try:
         with torch.inference_mode():
-            calls(function, replace(layout, inputs=inputs), command)
+            calls(function, layout._replace(inputs=inputs), command)
     finally:
         gc.disable()
 

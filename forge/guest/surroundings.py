@@ -10,8 +10,8 @@ import random
 import struct
 import sys
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -46,8 +46,7 @@ Form = tuple[object, ...]
 Answers = tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
-class Surroundings:
+class Surroundings(NamedTuple):
     """The forms and settings at one moment, for a comparison with a later one."""
 
     forms: tuple[Form, ...]

@@ -7,7 +7,7 @@ it (see forge/sandbox/reply.py).
 """
 
 import struct
-from dataclasses import dataclass
+from typing import NamedTuple
 
 COMMANDS, REPLIES, ARENA = 3, 4, 5
 """Numbers of the three descriptors in the guest."""
@@ -118,8 +118,7 @@ ELEMENT_TYPES = (
 """Torch's names of element types; a record gives the position in this list."""
 
 
-@dataclass(frozen=True)
-class OutputForm:
+class OutputForm(NamedTuple):
     """The form of one returned tensor, as the guest describes it."""
 
     element_type: str
@@ -127,8 +126,7 @@ class OutputForm:
     strides: tuple[int, ...]
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(NamedTuple):
     """One reply, unpacked but not checked any further."""
 
     call_id: int

@@ -1,6 +1,5 @@
 """The harness's one loop: what it takes for an answer, and when it copies."""
 
-import dataclasses
 import itertools
 import os
 import random
@@ -115,10 +114,10 @@ def test_one_tensor_for_two_outputs_is_refused_unless_the_reference_may_do_so(
     for apart, status in ((True, wire.ALIASES_AN_OUTPUT), (False, wire.DONE)):
         _, layout = lay_out(1)
         pairs = tuple((*one, *one) for one in layout.destinations)
-        twice = dataclasses.replace(layout, destinations=pairs, apart=apart)
+        twice = layout._replace(destinations=pairs, apart=apart)
         run.run(lambda x, _: (x.clone(),) * 2, twice, go(retain=True))
         assert replies().status == status
-    apart_in_one_storage = dataclasses.replace(twice, apart=True)
+    apart_in_one_storage = twice._replace(apart=True)
     run.run(lambda x, _: tuple(x.repeat(2, 1).split(3)), apart_in_one_storage, go(retain=True))
     assert replies().status == wire.DONE
 
@@ -267,7 +266,7 @@ def test_inputs_and_settings_are_left_as_they_were_found(
         change(x)
         return y
 
-    run.run(function, layout, dataclasses.replace(go(), cycles=cycles))
+    run.run(function, layout, go()._replace(cycles=cycles))
     assert replies().status == status
     assert torch.get_default_dtype() == torch.float32
 
@@ -284,7 +283,7 @@ def test_a_call_is_made_as_a_program_that_serves_makes_it_where_that_is_asked(
         return x.clone()
 
     for name in ("bfloat16", "float32"):
-        run.run(function, layout, dataclasses.replace(go(), default_type=name))
+        run.run(function, layout, go()._replace(default_type=name))
         assert replies().status == wire.DONE
     assert seen == [(torch.bfloat16, True, True, False), (torch.float32, False, False, True)]
 
@@ -302,7 +301,7 @@ def test_an_output_that_a_later_call_at_another_shape_overwrites_is_noticed(
     assert replies().status == wire.DONE
     for status in (wire.DONE, wire.DONE, wire.CHANGED_AN_OUTPUT):
         _, layout = lay_out()
-        run.run(from_a_block, layout, dataclasses.replace(go(), first=1))
+        run.run(from_a_block, layout, go()._replace(first=1))
         assert replies().status == status
 
 
@@ -326,9 +325,9 @@ def test_outputs_are_kept_for_some_releases_and_only_while_they_are_small() -> N
 def test_in_a_long_row_every_answer_has_a_place_of_its_own(replies: Callable[[], wire.Record]) -> None:
     _, layout = lay_out()
     room = torch.full((5, 3, 4), float("nan"))
-    row = dataclasses.replace(layout, destinations=((room,), *layout.destinations[1:]))
+    row = layout._replace(destinations=((room,), *layout.destinations[1:]))
     calls = iter(range(5))
-    run.run(lambda x, _: torch.full_like(x, float(next(calls))), row, dataclasses.replace(go(retain=True), cycles=5))
+    run.run(lambda x, _: torch.full_like(x, float(next(calls))), row, go(retain=True)._replace(cycles=5))
     assert (replies().status, next(calls, None)) == (wire.DONE, None)
     assert room[:, 0, 0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
 

@@ -22,6 +22,8 @@ records = st.builds(
     status=st.integers(0, wire.WRONG_ELEMENT_TYPE),
     completed=st.integers(0, 2**32 - 1),
     outputs=st.lists(forms, max_size=wire.MAX_OUTPUTS).map(tuple),
+    device_ns=st.integers(0, 2**64 - 1),
+    addresses=st.lists(st.integers(0, 2**64 - 1), max_size=wire.MOST_ADDRESSES).map(tuple),
 )
 names = st.from_regex(r"[a-z_]{1,20}\.(so|cubin)", fullmatch=True)
 
