@@ -3,7 +3,7 @@
 The candidate's bytes go in, findings come out. Nothing here imports, loads or trusts the candidate.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +27,7 @@ from forge.lab.sources.screen import examine_sources
 from forge.lab.torch_beside import import_torch_beside
 from forge.sandbox.build import Built
 from forge.sandbox.reply import ArtifactFile
+from forge.sandbox.stage import Stage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,7 +172,7 @@ def _through_gates(
             if gate is first_late:
                 start_others()
             progress(gate.name)
-            finding = _ask_gate(job, files, kernel, gate, record)
+            finding = _ask_gate(job, stage, kernel, gate, record)
             failed = record.take(gate.name, finding)
             if failed is not None:
                 if gate is gates[0]:
@@ -184,7 +185,7 @@ def _through_gates(
     return None
 
 
-def _ask_gate(job: Job, files: Mapping[str, bytes], kernel: LoadedKernel, gate: Gate, record: _Record) -> Finding:
+def _ask_gate(job: Job, stage: Stage, kernel: LoadedKernel, gate: Gate, record: _Record) -> Finding:
     """Put one gate's question to the candidate, in the guest of the gates before or in a guest of its own.
 
     An interpreter gets no guest of its own: a gate that needs many calls asks it nothing.
@@ -193,7 +194,7 @@ def _ask_gate(job: Job, files: Mapping[str, bytes], kernel: LoadedKernel, gate: 
         kernel.begin(gate.name)
         return _asked(kernel, gate, record)
     limits = job.limits(job.policy.verify_limit_s)
-    with staged(job, files, {}) as stage, loaded(job, stage, limits, label=gate.name, fills_memory=True) as alone:
+    with loaded(job, stage, limits, label=gate.name, fills_memory=True) as alone:
         return alone if isinstance(alone, Failed) else _asked(alone, gate, record)
 
 

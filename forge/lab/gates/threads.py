@@ -16,6 +16,7 @@ from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import largest_operand, narrowed
 from forge.lab.job import Job
 from forge.lab.runner import PROCESSOR
+from forge.sandbox.stage import Stage
 
 EXTRA_THREADS, FEWER_EXTRA_THREADS = (15, 31), (1, 3, 5)
 """Numbers of threads beyond those that a guest usually has, of which one is chosen at random; fewer in further
@@ -49,38 +50,37 @@ def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
     The machine's guests share a limit on threads, so a thread that can't be started says nothing about the candidate.
     Raise EnvironmentUnfit if this happens in every attempt.
     """
-    for attempt in range(ATTEMPTS):
-        rng = Seeded(job.seed, f"threads {attempt}")
-        extra = rng.choice(FEWER_EXTRA_THREADS if attempt else EXTRA_THREADS)
-        finding = _ask_with_each_count(job, files, extra, rng)
-        if not (isinstance(finding, Failed) and NO_THREAD in finding.log):
-            return finding
+    with staged(job, files, {}, from_one_thread=True) as stage:  # its guests are forked from the gates' zygote
+        for attempt in range(ATTEMPTS):
+            rng = Seeded(job.seed, f"threads {attempt}")
+            extra = rng.choice(FEWER_EXTRA_THREADS if attempt else EXTRA_THREADS)
+            finding = _ask_with_each_count(job, stage, extra, rng)
+            if not (isinstance(finding, Failed) and NO_THREAD in finding.log):
+                return finding
     raise EnvironmentUnfit(
         "no more threads can be started for guests on this machine", hint="end other work, then verify again"
     )
 
 
-def _ask_with_each_count(job: Job, files: Mapping[str, bytes], extra: int, rng: Seeded) -> Finding:
+def _ask_with_each_count(job: Job, stage: Stage, extra: int, rng: Seeded) -> Finding:
     few = [count for count in FEW_THREADS if count != job.threads]
     counts = (job.threads + extra, *((1,) if job.threads > 1 else ()), *few)
     calls = 0
     for count in counts:
-        asked = _ask(job, files, count, rng)
+        asked = _ask(job, stage, count, rng)
         if isinstance(asked, Failed):
             return asked
         calls += asked
     return Passed(observed=f"{calls} calls with {', '.join(map(str, counts))} threads", threshold=THRESHOLD)
 
 
-def _ask(job: Job, files: Mapping[str, bytes], count: int, rng: Seeded) -> int | Failed:
+def _ask(job: Job, stage: Stage, count: int, rng: Seeded) -> int | Failed:
     """Ask a guest with `count` threads; return the number of calls."""
     rows, reduced = job.operation.row_axis, job.operation.reduced_axis
     many = narrowed(job.operation, {**job.shape, rows: ROWS_PER_THREAD * count, reduced: odd_size(rng, *WIDTHS)})
     limits = job.limits(job.policy.verify_limit_s)
-    with (
-        staged(job, files, {}, from_one_thread=True) as stage,  # forked from the gates' zygote, which is ready
-        loaded(job, stage, limits, label=f"{count} threads", threads=count, fills_memory=True) as kernel,
-    ):
+    label = f"{count} threads"
+    with loaded(job, stage, limits, label=label, threads=count, fills_memory=True) as kernel:
         if isinstance(kernel, Failed):
             return _with_threads(kernel, count)
         asked = (_shortened(job, many),) if count in FEW_THREADS else (job.shape, many, many)
