@@ -34,6 +34,9 @@ _WATCHED_S = 0.5
 _SETTLING_S = 0.0002
 """Seconds for which a stop waits for the threads that it knows before it looks for new processes, at most. Chosen: no
 longer than a look takes, since a new process works on meanwhile, and a thread in vfork doesn't stop at all."""
+_BREATH_S = 1e-6
+"""Seconds between two looks at the threads that a stop waits for. The kernel wakes this thread up to 50 us late. That
+is about as long as a thread takes to stop, and leaves it the processor meanwhile."""
 _QUEUE_INFO_S = 0.25
 """Seconds for which a thread off its processor may seem to wait for one. After that this kernel is assumed not to
 show where threads sleep."""
@@ -83,6 +86,7 @@ class FrozenGuest:
         self._stop_held()
         while (elapsed_s := time.monotonic() - began_s) < _PATIENCE_S:
             if elapsed_s < _SETTLING_S and any(_state(thread) not in _STILL for thread in self._ran):
+                time.sleep(_BREATH_S)
                 continue
             found = _threads_below(self._init_pid)
             fresh = found.keys() - self._held.keys()
