@@ -68,12 +68,14 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
 
 
 def _serve(functions: list[load.Function], arena_bytes: int, device: str) -> None:
-    from . import run
+    from . import run, surroundings
 
     arena = run.open_arena(arena_bytes)
     served: _Served | None = None
     gc.disable()
     while (command := channel.read_command()) is not None:
+        if not (isinstance(command, channel.Go) or (isinstance(command, channel.Setup) and "sets" in command.body)):
+            surroundings.forget()
         if isinstance(command, channel.Setup):
             if "sets" in command.body:
                 served = None  # frees the device's memory first

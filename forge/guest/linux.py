@@ -63,7 +63,7 @@ _UNIT = getattr(_C, "fegetenv", None)
 """C function that writes how the floating-point unit is set, or None."""
 _UNIT_BYTES = 512
 """Room for what that function writes, in bytes; it is 32 on x86 and 8 on ARM."""
-_UNIT_FIELDS = {"x86_64": (range(2), range(8, 10), range(28, 32)), "aarch64": (range(4),)}.get(_MACHINE, ())
+_UNIT_FIELDS = {"x86_64": (slice(2), slice(8, 10), slice(28, 32)), "aarch64": (slice(4),)}.get(_MACHINE, ())
 """Bytes of it that arithmetic changes by `_RAISED` alone (fenv.h). On x86: the control word and the tags of the older
 unit, and the newer unit's control register. On ARM: the control register."""
 _RAISED = 0x3F
@@ -95,6 +95,15 @@ Mapping = tuple[int, int, str]
 """Address of a mapping's first byte and that behind its last one, and the rights to it."""
 
 
+_ACTION_ROOM, _UNIT_ROOM, _ATTRIBUTES_ROOM, _WRITTEN_ROOM = (
+    ctypes.c_ubyte * _ACTION_BYTES,
+    ctypes.c_ubyte * _UNIT_BYTES,
+    ctypes.c_ubyte * _ATTRIBUTES_BYTES,
+    ctypes.c_int * (len(_WRITTEN_BY_CONTROL) + 1),
+)
+"""Types of the room for answers. If nothing keeps them, ctypes makes them anew each time, which takes long."""
+
+
 def umask_signals_and_filters() -> tuple[tuple[bytes, int], ...]:
     """Return the umask, the blocked, ignored and caught signals, and how many filters of system calls there are."""
     left_out = {b"SigIgn", b"SigCgt"} if os.path.exists(_GPU) else set[bytes]()
@@ -122,12 +131,13 @@ def actions_of_signals() -> bytes:
 
     C code can exchange the function that Python has put there, for that of an interrupt for example.
     """
-    written, found = (ctypes.c_ubyte * _ACTION_BYTES)(), b""
+    written, found = _ACTION_ROOM(), b""
     if _ACTION is None or sys.platform != "linux":
         return found
     for number in _CAUGHT:
         _ACTION(number, None, ctypes.byref(written))
-        found += b"".join(bytes(written[field]) for field in _ACTION_FIELDS)
+        content = bytes(written)
+        found += b"".join(content[field] for field in _ACTION_FIELDS)
     return found
 
 
@@ -152,7 +162,7 @@ def kept_by_the_kernel() -> tuple[int, ...]:
     """Return what Linux keeps for a process besides, such as the nanoseconds by which timers may be late."""
     if _CONTROL is None:
         return ()
-    written = (ctypes.c_int * (len(_WRITTEN_BY_CONTROL) + 1))()
+    written = _WRITTEN_ROOM()
     for place, number in enumerate(_WRITTEN_BY_CONTROL):
         _CONTROL(number, ctypes.byref(written, place * ctypes.sizeof(ctypes.c_int)), 0, 0, 0)
     priority = 0
@@ -167,9 +177,10 @@ def floating_point_unit() -> tuple[int, ...]:
     """Return how this thread's unit rounds, what it stops at, and which registers of x86's older one are in use."""
     if _UNIT is None:
         return ()
-    written = (ctypes.c_ubyte * _UNIT_BYTES)()
+    written = _UNIT_ROOM()
     _UNIT(ctypes.byref(written))
-    fields = [int.from_bytes(bytes(written[byte] for byte in field), "little") for field in _UNIT_FIELDS]
+    content = bytes(written)
+    fields = [int.from_bytes(content[field], "little") for field in _UNIT_FIELDS]
     return (*fields[:-1], fields[-1] & ~_RAISED) if _MACHINE == "x86_64" else tuple(fields)
 
 
@@ -177,7 +188,7 @@ def stack_of_new_threads_bytes() -> int:
     """Return the size of the stack that C gives to new threads; 0 if it doesn't say."""
     if _READ_ATTRIBUTES is None:
         return 0
-    attributes, size_bytes = (ctypes.c_ubyte * _ATTRIBUTES_BYTES)(), ctypes.c_size_t()
+    attributes, size_bytes = _ATTRIBUTES_ROOM(), ctypes.c_size_t()
     _READ_ATTRIBUTES(ctypes.byref(attributes))
     _C.pthread_attr_getstacksize(ctypes.byref(attributes), ctypes.byref(size_bytes))
     _C.pthread_attr_destroy(ctypes.byref(attributes))

@@ -204,7 +204,8 @@ def _watched(calls: Calls, function: Function, layout: Layout, command: channel.
     A caller that catches it goes on with the same inputs, in the same process.
     """
     inputs = _inputs_of(layout, command)
-    before = surroundings.look(inputs, thorough=command.default_type != "float32")
+    served = command.default_type != "float32"  # by another thread, which has settings of its own
+    before = surroundings.look(inputs, thorough=served, in_a_row=not served)
     try:
         calls(function, layout, command, before)
     except BaseException:

@@ -30,8 +30,8 @@ _LONG, _LITTLE = np.longdouble(1), np.longdouble(2.0**-60)
 """Numbers that show how precisely the processor's older unit adds, which C's `long double` uses on x86."""
 _ELEMENTS_OF_A_WORKER = 2**15
 """Number of elements from which on torch gives a thread a part of its own (GRAIN_SIZE in ATen's TensorIterator.h)."""
-_WORKERS = "how worker threads of OpenMP round"
-"""Name of what is asked of them in the log."""
+_WORKERS, _LEFT_OUT = "how worker threads of OpenMP round", "what the garbage collector leaves out"
+"""Names of two thorough readings in the log."""
 _MT19937_BYTES = 4 * (624 + 1)
 """Size in bytes of the state of torch's generator on the processor: 624 words, and the position of the next one."""
 _A_DRAW = 4
@@ -42,6 +42,8 @@ _MADE_HERE: list[object] = []
 """Object that the garbage collector watches in every guest."""
 _MADE_BEFORE = sys.modules
 """Object that it leaves out in a guest that was forked."""
+_AS_LEFT: dict[str, object] = {}
+"""Settings as they were after the last of some calls in a row, which the next calls find; empty if none are known."""
 Form = tuple[object, ...]
 Answers = tuple[tuple[float, float], ...]
 
@@ -64,26 +66,28 @@ class Surroundings(NamedTuple):
     """How the system schedules each thread; none if the look isn't thorough."""
     of_workers: Answers
     """Answers of this thread's workers to sums that show how they round; none if the look isn't thorough."""
+    in_a_row: bool
+    """Whether the next calls find the settings as these leave them, so that they are read once for both."""
 
     def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
         """Return the status of a load, or of a release of calls, after a comparison; the log names what changed."""
-        operands = tuple(inputs)
+        forget()
+        operands, settings = tuple(inputs), _read(_SETTINGS)
         if _forms(operands) != self.forms:
             return wire.CHANGED_AN_INPUT
-        if self.thorough and linux.mappings_of(operands) != self.mappings:
-            print("left behind changed: the rights to memory of an operand", file=sys.stderr)  # noqa: T201 (the log)
+        rights = "the rights to memory of an operand"
+        if self.thorough and _tell_changed({rights: self.mappings}, {rights: linux.mappings_of(operands)}):
             return wire.CHANGED_AN_INPUT
-        if _tell_changed(self.settings, _read(_SETTINGS)):
+        if _tell_changed(self.settings, settings):
             return wire.CHANGED_A_SETTING
+        _AS_LEFT.update(settings if self.in_a_row else ())
         if len(sys.modules) == self.modules and _tell_changed(self.beside_imports, _read(BESIDE_IMPORTS)):
             return wire.CHANGED_A_SETTING
-        if self.thorough and _tell_changed({_WORKERS: self.of_workers}, {_WORKERS: _arithmetic_of_workers()}):
+        at_first = {_WORKERS: self.of_workers, _LEFT_OUT: _LEFT_OUT_AT_START}
+        if self.thorough and _tell_changed(at_first, {_WORKERS: _arithmetic_of_workers(), _LEFT_OUT: _left_out()}):
             return wire.CHANGED_A_SETTING
         if self.thorough and linux.is_scheduled_anew(self.threads):
             print("left behind changed: how the system schedules other threads", file=sys.stderr)  # noqa: T201 (the log)
-            return wire.CHANGED_A_SETTING
-        if self.thorough and _left_out() != _LEFT_OUT_AT_START:
-            print("left behind changed: what the garbage collector leaves out", file=sys.stderr)  # noqa: T201 (the log)
             return wire.CHANGED_A_SETTING
         return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_generators())) else wire.DONE
 
@@ -101,8 +105,16 @@ _LEFT_OUT_AT_START = _left_out()
 """Answer of `_left_out` before the first line of foreign code ran."""
 
 
-def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundings:
+def forget() -> None:
+    """Let the next look read the settings anew, since something else than the harness may change them before it."""
+    _AS_LEFT.clear()
+
+
+def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False, in_a_row: bool = False) -> Surroundings:
     """Read the tensors' forms and the process's settings.
+
+    Between calls `in_a_row` only the harness works, which changes no setting. So what the last ones left is what the
+    next ones find. A thread of a candidate that changes a setting between them is refused with the next ones.
 
     It first draws a number from each generator, so that none is at its seed, as in any program that has drawn. A
     candidate that seeds a generator again then shows.
@@ -112,10 +124,11 @@ def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundi
         if generator.get_offset() == 0:
             generator.set_offset(_A_DRAW)
     operands = tuple(inputs)
+    settings = dict(_AS_LEFT) if in_a_row and _AS_LEFT else _read(_SETTINGS)
     of_workers = _arithmetic_of_workers() if thorough else ()  # starts them, so that they are among the threads
     return Surroundings(
         forms=_forms(operands),
-        settings=_read(_SETTINGS),
+        settings=settings,
         generators=_read(_generators()),
         beside_imports=_read(BESIDE_IMPORTS),
         modules=len(sys.modules),
@@ -123,6 +136,7 @@ def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False) -> Surroundi
         mappings=linux.mappings_of(operands) if thorough else (),
         threads=linux.scheduling_of_threads() if thorough else {},
         of_workers=of_workers,
+        in_a_row=in_a_row,
     )
 
 

@@ -11,7 +11,7 @@ import torch
 from torch.nn.attention import SDPBackend
 
 from forge.guest import wire
-from forge.guest.surroundings import look
+from forge.guest.surroundings import forget, look
 
 MATH, FLASH, EFFICIENT, CUDNN = (
     one.value
@@ -74,3 +74,18 @@ def test_a_page_of_an_operand_that_no_forked_process_gets_shows_in_a_thorough_lo
         pages.madvise(mmap.MADV_DONTFORK, mmap.PAGESIZE, mmap.PAGESIZE)
         assert before.status_after([operand]) == (wire.CHANGED_AN_INPUT if thorough else wire.DONE)
         del operand
+
+
+def test_in_a_row_of_calls_the_settings_are_read_once_and_a_change_between_them_shows() -> None:
+    first = look((), in_a_row=True)
+    assert first.status_after(()) == wire.DONE
+    before = os.getcwd()
+    os.chdir("/")  # as another thread may
+    try:
+        assert look((), in_a_row=True).status_after(()) == wire.CHANGED_A_SETTING
+        assert look((), in_a_row=True).status_after(()) == wire.DONE
+    finally:
+        os.chdir(before)
+    assert look(()).status_after(()) == wire.DONE
+    assert look((), in_a_row=True).status_after(()) == wire.DONE
+    forget()
