@@ -39,7 +39,8 @@ def drift_share(terms: torch.Tensor) -> torch.Tensor:
         return total
     step, largest = UNIT_ROUNDOFF["fp32"] * total, terms.amax(-1, keepdim=True)
     lost = terms.where(terms <= step, 0.0).sum(-1, keepdim=True)
-    some, alike = terms > 0, _alike(terms)
+    some = terms > 0
+    alike = _alike(total, largest, some)
     if bool(alike.any()):
         below = (largest - terms).minimum(step).where(some, 0.0)
         lost = lost + torch.where(alike, below.sum(-1, keepdim=True), 0.0)
@@ -58,18 +59,23 @@ def drift_share_of_weighted(weights: torch.Tensor, values: torch.Tensor) -> torc
     import torch
 
     own = drift_share(weights)
-    if not weights.shape[-1] or not bool((alike := _alike(weights)).any()):
+    if not weights.shape[-1]:
+        return 2 * own
+    alike = _alike(weights.sum(-1, keepdim=True), weights.amax(-1, keepdim=True), weights > 0)
+    if not bool(alike.any()):
         return 2 * own
     columns = _ordered(values.abs().transpose(-1, -2))
     pairs = _equal_pairs(columns, columns.new_zeros(*columns.shape[:-1], 1)).transpose(-1, -2)
     return own + torch.where(alike, own.maximum(UNIT_ROUNDOFF["fp32"] * pairs.sqrt()), own)
 
 
-def _alike(terms: torch.Tensor) -> torch.Tensor:
-    """Return for each row whether its terms besides zeros are all rounded to the same step."""
-    total = terms.sum(-1, keepdim=True)
-    mean = total / (terms > 0).sum(-1, keepdim=True)
-    return terms.amax(-1, keepdim=True) - mean <= NEARLY_EQUAL * UNIT_ROUNDOFF["fp32"] * total
+def _alike(total: torch.Tensor, largest: torch.Tensor, some: torch.Tensor) -> torch.Tensor:
+    """Return for each row whether its terms besides zeros are all rounded to the same step.
+
+    The row's sum and its largest term are [..., 1]; `some` says which terms are above zero.
+    """
+    mean = total / some.sum(-1, keepdim=True)
+    return largest - mean <= NEARLY_EQUAL * UNIT_ROUNDOFF["fp32"] * total
 
 
 def _ordered(terms: torch.Tensor) -> torch.Tensor:
