@@ -12,7 +12,7 @@ from forge.lab.inputs.draw import draw
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed
 from forge.lab.reference.binding import answered
-from tests.lab.reference.references import ask, job_against
+from tests.lab.reference.references import job_against, known
 
 pytestmark = pytest.mark.usefixtures("walls")
 Kernel = Callable[[torch.Tensor, torch.Tensor], torch.Tensor]
@@ -60,7 +60,7 @@ def a_little_more(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 def refusals(source: str, kernel: Kernel, kind: InputKind) -> int:
     """Number of draws of a kind at which the kernel is refused."""
     refused = 0
-    with answered(replace(job_against(ask(source), "", "loss"), held_out=())) as job:
+    with answered(replace(job_against(known(source), "", "loss"), held_out=())) as job:
         operation = job.operation
         for seed in SEEDS:
             inputs = draw(operation, job.shape, "fp32", kind, seed=seed)

@@ -4,7 +4,7 @@ from forge.lab.reference import infer
 from forge.lab.reference.answers import Answers
 from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.sandbox.isolation_here import isolation
-from tests.lab.reference.references import POLICY, ask
+from tests.lab.reference.references import POLICY, known
 
 LOWER = "output: one precision lower"
 LONG_SUMS = """
@@ -21,13 +21,13 @@ def get_inputs():
 
 
 def test_what_passes_at_the_files_own_values_is_tried_at_few_nonzero_ones() -> None:
-    found = ask(LONG_SUMS)
+    found = known(LONG_SUMS)
     assert FEW_TERMS in found.contract.kinds
     assert found.admission.survivors == ()
 
 
 def test_what_survives_for_another_reason_is_kept() -> None:
-    found = ask(LONG_SUMS)
+    found = known(LONG_SUMS)
     left = found.admission.model_copy(update={"survivors": ("output: zeros", LOWER)})
     answers = Answers(
         found.contract, found.source, policy=POLICY, isolation=isolation(), threads=1, arena_bytes=2**28

@@ -12,7 +12,7 @@ from forge.lab.inputs.draw import draw
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed
 from forge.lab.reference.binding import answered
-from tests.lab.reference.references import ask, job_against
+from tests.lab.reference.references import job_against, known
 
 pytestmark = pytest.mark.usefixtures("walls")
 Kernel = Callable[..., tuple[torch.Tensor, ...]]
@@ -146,7 +146,7 @@ def cumsum_in_bf16_parts(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
 
 def refused_kinds(source: str, kernel: Kernel) -> set[str]:
     """Kinds of values at which the kernel is refused, of all that are asked of the reference."""
-    inferred = ask(source)
+    inferred = known(source)
     rng, found = random.Random(), set()
     with answered(replace(job_against(inferred, "", "kernel"), held_out=())) as job:
         operation = job.operation

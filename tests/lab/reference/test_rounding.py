@@ -17,7 +17,7 @@ from forge.lab.reference.answers import rms
 from forge.lab.reference.binding import answered
 from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ROUNDINGS_BEFORE, one_rounding_off
 from forge.operations.operation import Exact, Expectation
-from tests.lab.reference.references import ask, job_for
+from tests.lab.reference.references import job_for, known
 
 pytestmark = pytest.mark.usefixtures("walls")
 UNIT = 2.0**-24
@@ -49,7 +49,7 @@ CENTERED = FILE.format(
 @contextmanager
 def asked_of(source: str, kernel: str | None = None) -> Iterator[Job]:
     """A job for a reference file that can be asked; its own text solves it if nothing else does."""
-    inferred = ask(source)
+    inferred = known(source)
     job = job_for(kernel or source.replace("class Model", "class ModelNew"), "ModelNew")
     with answered(replace(job, operation=inferred.operation, shape={"batch": ROWS}, held_out=())) as job:
         yield job
