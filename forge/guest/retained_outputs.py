@@ -36,5 +36,5 @@ class RetainedOutputs:
 
 
 def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """Return the tensor's bytes, so that NaN equals itself."""
-    return tensor.reshape(-1).view(torch.uint8)
+    """Return a copy's bytes, so that NaN equals itself. A column's elements lie apart; one may have any stride."""
+    return tensor.clone(memory_format=torch.contiguous_format).view(-1).view(torch.uint8)

@@ -322,6 +322,16 @@ def test_outputs_are_kept_for_some_releases_and_only_while_they_are_small() -> N
     assert kept.is_intact()
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+def test_a_column_of_a_larger_tensor_is_kept_as_an_output(rows: int) -> None:
+    for column in (torch.full((rows, 4), torch.nan)[:, 0], torch.zeros(rows, 4, dtype=torch.int64)[:, 1:2]):
+        kept = RetainedOutputs()
+        kept.keep([column])
+        assert kept.is_intact()
+        column += 1 if column.dtype == torch.int64 else 0
+        assert kept.is_intact() is (column.dtype != torch.int64)
+
+
 def test_in_a_long_row_every_answer_has_a_place_of_its_own(replies: Callable[[], wire.Record]) -> None:
     _, layout = lay_out()
     room = torch.full((5, 3, 4), float("nan"))

@@ -44,8 +44,9 @@ def test_the_form_of_the_results_and_what_is_an_operand_are_frozen(walls: Walls)
         SEVERAL,
         "[x.clamp(min=0), [{'sums': (x.sum(-1),), 'y': y}]]",
         "x.relu(), ({'y': y.clone(), 'sums': [x.sum(1)]},)",
+        "x.relu(), ({'y': y, 'sums': [torch.stack((x.sum(1), x[:, 0]), 1)[:, 0]]},)",
     ],
-    ids=["the reference itself", "lists for tuples", "a copy of the operand"],
+    ids=["the reference itself", "lists for tuples", "a copy of the operand", "a column"],
 )
 def test_results_that_a_caller_reads_alike_are_accepted(returned: str, tmp_path: Path, walls: Walls) -> None:
     job = job_against(frozen(SEVERAL), FILE.format(returned=returned), "kernel")
