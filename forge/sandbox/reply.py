@@ -52,7 +52,8 @@ STATUS_CODES: dict[int, tuple[ReasonCode, str]] = {
     wire.WRONG_TYPE: (
         "INCORRECT_SHAPE",
         "the call didn't return a plain tuple (no list, no named tuple) with exactly one torch.Tensor for each "
-        "output. Where there is one output, that tensor alone will do",
+        "output. Where there is one output, that tensor alone will do. No such tensor is a parameter (detach it), a "
+        "sparse one (`to_dense()`) or a view that negates when it is read (`resolve_neg()`)",
     ),
     wire.OTHER_NESTING: (
         "INCORRECT_SHAPE",
