@@ -189,22 +189,6 @@ def _processors() -> set[int] | None:
     return find_affinity(0) if find_affinity is not None else None
 
 
-def _products() -> tuple[object, ...]:
-    """Return how precise torch's own products in fp32 are, by every name that this version has for it.
-
-    Torch refuses to answer by its older names once the newer ones have been set to something else. Products of
-    oneDNN's for which nothing was said are as precise as after "ieee". Torch's older function says that, also when a
-    program puts back what it read.
-    """
-    backends = (torch.backends, *(getattr(torch.backends.mkldnn, name, None) for name in ("matmul", "conv", "rnn")))
-    general, *of_onednn = (getattr(backend, "fp32_precision", None) for backend in backends)
-    named = general, *("ieee" if one == "none" else one for one in of_onednn)
-    try:
-        return torch.get_float32_matmul_precision(), torch.backends.cuda.matmul.allow_tf32, *named
-    except RuntimeError:
-        return named
-
-
 def _modes() -> tuple[int, ...]:
     """Return the numbers of modes that are entered; each of them may change what any call of torch does."""
     return torch._C._len_torch_function_stack(), torch._C._len_torch_dispatch_stack()
@@ -282,7 +266,7 @@ _SETTINGS: Readings = {
     "whether torch records gradients": torch.is_grad_enabled,
     "torch's inference mode": torch.is_inference_mode_enabled,
     "torch's anomaly detection": torch.is_anomaly_enabled,
-    "the precision of torch's products": _products,
+    "the precision of torch's products": torch_switches.products,
     "whether torch is deterministic": torch.are_deterministic_algorithms_enabled,
     "hooks of all modules": torch_switches.hooks_of_modules,
     "how torch dispatches calls, or whether it profiles them": torch_switches.dispatch,

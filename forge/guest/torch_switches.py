@@ -34,6 +34,22 @@ def other_switches() -> tuple[object, ...]:
     return torch.is_warn_always_enabled(), checked, engine, _asked(torch._C, "_get_nnpack_enabled")
 
 
+def products() -> tuple[object, ...]:
+    """Return how precise torch's own products in fp32 are, by every name that this version has for it.
+
+    Torch refuses to answer by its older names once the newer ones have been set to something else. Products of
+    oneDNN's for which nothing was said are as precise as after "ieee". Torch's older function says that, also when a
+    program puts back what it read.
+    """
+    backends = (torch.backends, *(getattr(torch.backends.mkldnn, name, None) for name in ("matmul", "conv", "rnn")))
+    general, *of_onednn = (getattr(backend, "fp32_precision", None) for backend in backends)
+    named = general, *("ieee" if one == "none" else one for one in of_onednn)
+    try:
+        return torch.get_float32_matmul_precision(), torch.backends.cuda.matmul.allow_tf32, *named
+    except RuntimeError:
+        return named
+
+
 def autocast() -> tuple[object, ...]:
     """Return whether and to which types torch casts by itself, and whether it keeps what it cast."""
     enabled = tuple(map(torch.is_autocast_enabled, ("cpu", "cuda")))
