@@ -58,8 +58,7 @@ class Surroundings(NamedTuple):
     modules: int
     """Number of imported modules."""
     thorough: bool
-    """Whether it is asked too what the garbage collector leaves out, and how operands are mapped. Each takes about as
-    much time as all else, so few releases do it."""
+    """Whether it also asks how operands are mapped, and more that takes as long as all else. Few releases do it."""
     mappings: tuple[linux.Mapping, ...]
     """Mappings of the operands; none if the look isn't thorough."""
     threads: dict[int, linux.Scheduling]
@@ -124,11 +123,10 @@ def look(inputs: Iterable[torch.Tensor], *, thorough: bool = False, in_a_row: bo
         if generator.get_offset() == 0:
             generator.set_offset(_A_DRAW)
     operands = tuple(inputs)
-    settings = dict(_AS_LEFT) if in_a_row and _AS_LEFT else _read(_SETTINGS)
     of_workers = _arithmetic_of_workers() if thorough else ()  # starts them, so that they are among the threads
     return Surroundings(
         forms=_forms(operands),
-        settings=settings,
+        settings=dict(_AS_LEFT) if in_a_row and _AS_LEFT else _read(_SETTINGS),
         generators=_read(_generators()),
         beside_imports=_read(BESIDE_IMPORTS),
         modules=len(sys.modules),
@@ -185,8 +183,7 @@ def _traps() -> int:
 
 def _processors() -> set[int] | None:
     """Return the processors that this thread may use; None if the system can't say."""
-    find_affinity = getattr(os, "sched_getaffinity", None)
-    return find_affinity(0) if find_affinity is not None else None
+    return os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
 
 
 def _modes() -> tuple[int, ...]:
