@@ -41,11 +41,16 @@ def answered(home: Path, *words: str) -> Event:
 
 
 def counted(events: list[tuple[int, str, Event]]) -> dict[int, tuple[Event, Event]]:
-    """The benchmarks with a verdict: place -> (event, speedup over the baseline that counted, as confirmed)."""
+    """The benchmarks with a verdict that stand: place -> (event, speedup over the baseline that counted)."""
     withdrawn = {event["benchmark_seq"] for _, kind, event in events if kind == "BenchmarkInvalidated"}
+    return {seq: one for seq, one in judged(events).items() if seq not in withdrawn}
+
+
+def judged(events: list[tuple[int, str, Event]]) -> dict[int, tuple[Event, Event]]:
+    """The same for all benchmarks with a verdict; the speedup is the confirmed one."""
     found = {}
     for seq, kind, event in events:
-        if kind not in ("BenchmarkRecorded", "BenchmarkFailed") or seq in withdrawn or not event["workloads"]:
+        if kind not in ("BenchmarkRecorded", "BenchmarkFailed") or not event["workloads"]:
             continue
         if kind == "BenchmarkFailed" and event["reason"]["code"] != "TOO_SLOW":
             continue
@@ -85,7 +90,7 @@ def test_effectiveness_counts_each_candidate_that_was_timed_and_that_was_faster(
 
 
 def test_every_audit_gives_one_number_for_one_benchmark(home: Path, events: list[tuple[int, str, Event]]) -> None:
-    truth = {seq: speedup["interval"] for seq, (_, speedup) in counted(events).items()}
+    truth = {seq: speedup["interval"] for seq, (_, speedup) in judged(events).items()}
     query = "SELECT seq, speedup, low, high, source FROM {} WHERE baseline_used AND speedup IS NOT NULL"
     for table in ("latest_speedups", "benchmarks"):
         rows = answered(home, "sql", query.format(table))["rows"]

@@ -1,5 +1,9 @@
 """Defines the views of `history.db`. `forge.projections.sql_surface` lists those that free SQL may read."""
 
+_STANDS = """
+    NOT EXISTS (SELECT 1 FROM benchmarks WHERE benchmarks.seq = decided_seq AND invalidated_seq IS NOT NULL)
+"""
+"""Condition that no withdrawn benchmark decided a trial. Such a trial counts as open: nothing decides it any more."""
 LEADERBOARD = """
     SELECT op, gpu, dtype, shape, kernel_id, status, language, low, speedup, high, candidate_median_ns, perf_key,
            row_number() OVER (
@@ -18,12 +22,12 @@ REGRESSIONS = """
     SELECT kernel_id, shape, perf_key, newest_ns, earlier_ns, slower
     FROM recent_times WHERE earlier_ns IS NOT NULL
 """
-EXPERIMENTS = """
+EXPERIMENTS = f"""
     SELECT run_id, task_id, op, gpu, dtype, language, shape, candidate, author, hypothesis, layer, axis,
            ended, reason, against, parent, speedup, low, high, submitted_seq, decided_seq, closed_seq, recorded_at,
            (SELECT simulated FROM runs WHERE runs.run_id = trials.run_id) AS simulated
-    FROM trials WHERE ended IS NOT NULL
-"""
+    FROM trials WHERE ended IS NOT NULL AND {_STANDS}
+"""  # noqa: S608 (our own condition)
 CHANGES = """
     SELECT later.candidate, later.op, later.dtype, later.shape, later.baseline,
            earlier.seq AS earlier_seq, later.seq AS later_seq,
@@ -55,7 +59,7 @@ CHANGES = """
           AND newer.perf_key = earlier.perf_key AND newer.seq > earlier.seq
     )
 """
-OUTCOMES = """
+OUTCOMES = f"""
     SELECT run.run_id, run.task_id, run.op, run.gpu, run.dtype, run.language, trial.shape, trial.candidate,
            trial.author, run.template, run.template_version, run.template_sha256, run.skills,
            run.submit_attempts > 0 AS attempted, trial.candidate IS NOT NULL AS submitted,
@@ -63,8 +67,12 @@ OUTCOMES = """
            run.verified_seq IS NOT NULL AND coalesce(run.simulated, 0) AS simulated,
            trial.ended, trial.reason, trial.speedup IS NOT NULL AS measured, kernel.kernel_id,
            kernel.status AS kernel_status, run.gpu_s, run.started_seq, run.recorded_at
-    FROM runs AS run LEFT JOIN trials AS trial USING (run_id) LEFT JOIN kernels AS kernel USING (run_id)
-"""
+    FROM runs AS run LEFT JOIN (
+        SELECT run_id, shape, candidate, author, iif({_STANDS}, ended, NULL) AS ended,
+               iif({_STANDS}, reason, NULL) AS reason, iif({_STANDS}, speedup, NULL) AS speedup
+        FROM trials
+    ) AS trial USING (run_id) LEFT JOIN kernels AS kernel USING (run_id)
+"""  # noqa: S608 (our own condition)
 REFUSALS = """
     SELECT refused.seq, refused.recorded_at, refused.stage, refused.verdict, refused.reason_code, refused.gate,
            refused.message, refused.op, refused.gpu, refused.dtype, refused.task_id, refused.run_id,

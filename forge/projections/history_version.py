@@ -2,5 +2,5 @@
 
 PROJECTOR_VERSION = 7
 """Version of what the folds compute. If a file has another version, it is rebuilt."""
-SCHEMA_VERSION = 11
+SCHEMA_VERSION = 12
 """Version of the tables and views. It rises if one changes; the file is then built anew."""

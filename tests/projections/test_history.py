@@ -79,6 +79,17 @@ def test_an_invalidated_benchmark_says_by_which_event(eventful):
     assert asked(eventful, "SELECT status FROM kernels") == [("evidence_invalid",)]
 
 
+def test_a_trial_that_a_withdrawn_benchmark_decided_counts_as_open(eventful):
+    outcome = "SELECT measured, ended, reason FROM outcomes WHERE kernel_id IS NOT NULL"
+    experiment = "SELECT ended FROM experiments WHERE op = 'rmsnorm'"
+    assert (asked(eventful, outcome), asked(eventful, experiment)) == ([(1, "improved", None)], [("improved",)])
+    others = asked(eventful, "SELECT * FROM outcomes WHERE kernel_id IS NULL")
+    (seq,) = asked(eventful, "SELECT DISTINCT seq FROM benchmarks WHERE verdict = 'accepted'")[0]
+    invalidate(eventful, seq)
+    assert (asked(eventful, outcome), asked(eventful, experiment)) == ([(0, None, None)], [])
+    assert asked(eventful, "SELECT * FROM outcomes WHERE kernel_id IS NULL") == others
+
+
 def test_refusals_of_every_phase_are_listed_with_their_reason(eventful):
     assert asked(eventful, "SELECT stage, verdict, reason_code FROM rejections ORDER BY seq") == [
         ("benchmark", "inconclusive", "NOISE_TOO_HIGH"),
@@ -133,8 +144,8 @@ def test_an_empty_history_has_every_table():
 def test_a_changed_table_or_view_has_a_new_schema_version():
     written = "\n".join((*creations("TABLE"), *creations("INDEX"), *(f"{name} {VIEWS[name]}" for name in VIEWS)))
     assert (SCHEMA_VERSION, sha256(written.encode())) == (
-        11,
-        "6fa79df474901d61c64995fff2d2087991c976ed780d82bb519cede9d6196ce1",
+        12,
+        "28df812c45a6327156a39788e57c20b8d1c3c639b66a04a844526deb23b1a8d0",
     ), "meant? raise SCHEMA_VERSION, and write both here"
 
 
