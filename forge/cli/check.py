@@ -57,6 +57,14 @@ Gpu = Annotated[
 EntryPoint = Annotated[
     str | None, typer.Option(help="The kernel's function or class, if it isn't clear.", show_default=False)
 ]
+PromisedDomain = Annotated[
+    str | None,
+    typer.Option(
+        help="Shapes at which the kernel promises an answer, as 'hidden_size<=65536, batch%8==0'. Outside it may "
+        "raise. Default: all that the reference takes.",
+        show_default=False,
+    ),
+]
 LimitS = Annotated[
     float | None,
     typer.Option(
@@ -86,6 +94,7 @@ class CheckOptions:
     constant: Constants = None
     axis: Axes = None
     vary: Vary = None
+    domain: PromisedDomain = None
     limit_s: LimitS = None
     device: DeviceName = None
 
@@ -110,6 +119,7 @@ class CheckOptions:
             gpu=self.gpu,
             dtype=self.dtype,
             entry_point=self.entry_point,
+            domain=self.domain,
             limit_s=self.limit_s,
         )
 
@@ -192,6 +202,7 @@ def check_document(checked: "CheckedFiles", request: "CheckRequest") -> Document
         "target": checked.target.model_dump(mode="json"),
         "dtype": checked.dtype,
         "shape": dict(checked.shape),
+        "domain": checked.domain,
         "isolation": checked.isolation.model_dump(mode="json"),
         "gates": [gate.model_dump(mode="json") for gate in examined.gates],
         "counterexample": counterexample.model_dump(mode="json") if counterexample else None,
@@ -215,6 +226,8 @@ def _show(document: Document) -> None:
     reason = document["reason"]
     verdict = f"{document['verdict']} ({SIMULATED})" if document["simulated"] else document["verdict"]
     asked = f"{document['operation']} at {shape_text(document['shape'])}, {document['dtype']}, {document['language']}"
+    if document["domain"] is not None:
+        asked += f", within {document['domain']}"
     why = f"{reason['code']}: {reason['message']}" if reason else ""
     emit_table("check", ("verdict", "asked", "why"), [(verdict, asked, why)])
     rows = [(gate["name"], gate["verdict"], gate["observed"], gate["threshold"]) for gate in document["gates"]]

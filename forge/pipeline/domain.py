@@ -2,8 +2,10 @@
 
 from forge.domain.covering import uncovered
 from forge.domain.domain_shapes import holds_at_least
+from forge.domain.domain_text import parse_domain
 from forge.domain.kernel_domain import KernelDomain
 from forge.domain.task import Task
+from forge.errors import UsageError
 from forge.operations import find_operation
 from forge.operations.operation import Operation
 
@@ -33,6 +35,17 @@ def domain_fault(domain: KernelDomain, task: Task) -> str | None:
             "expected a wider domain, or a task with `--domain`"
         )
     return None
+
+
+def stated_domain(untrusted_text: str, operation: Operation, shape: dict[str, int]) -> KernelDomain:
+    """Return the domain that a kernel's author states; raise UsageError unless it holds the shape and some others."""
+    domain = parse_domain(untrusted_text, operation.axes)
+    fault = shape_fault(domain, operation, shape)
+    if fault is None and not holds_at_least(resolved_for(operation, domain), shape, FEWEST_SHAPES):
+        fault = f"fewer than {FEWEST_SHAPES} shapes lie in it: expected a wider domain"
+    if fault is not None:
+        raise UsageError(f"bad domain {untrusted_text!r}: {fault}")
+    return domain
 
 
 def shape_fault(domain: KernelDomain, operation: Operation, shape: dict[str, int]) -> str | None:

@@ -48,6 +48,15 @@ def silu_mul(gate, up):
         _multiply[(triton.cdiv(y.numel(), 256),)](gate, up, y, y.numel(), BLOCK=256)
     return y
 """
+TILED = """import torch
+
+
+def rmsnorm(x, weight, eps):
+    if x.shape[1] % 64:
+        raise ValueError("tiles of 64 columns")
+    h = x.float()
+    return (h * h.square().mean(-1, keepdim=True).add(eps).rsqrt() * weight.float()).to(x.dtype)
+"""
 RIGHT = "import torch\n\n\ndef scaled(x):\n    return x * torch.sigmoid(x) * 2.0\n"
 
 
@@ -89,6 +98,20 @@ def test_two_files_are_enough_in_a_folder_that_cant_be_written(
     assert {gate["name"]: gate["verdict"] for gate in document["gates"]}["own_tests"] == "not asked"
 
 
+@pytest.mark.usefixtures("walls")
+def test_a_kernel_may_raise_outside_the_domain_that_is_stated(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(TILED)
+    asked = ("check", tmp_path / "kernel.py", "--op", "rmsnorm", "--shape", "batch=16,hidden_size=64", "--json")
+    refused = ask(*asked)
+    assert (refused.status, refused.document["domain"]) == (1, None)
+    assert refused.document["reason"]["code"] == "RUNTIME_ERROR"
+    accepted = ask(*asked, "--domain", "hidden_size % 64 == 0")
+    assert accepted.status == 0, accepted
+    assert accepted.document["domain"] == "hidden_size % 64 == 0"
+    narrower = ask(*asked, "--domain", "batch % 8 == 0")
+    assert (narrower.status, narrower.document["reason"]["code"]) == (1, "RUNTIME_ERROR")
+
+
 def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None:
     (tmp_path / "kernel.py").write_text(RIGHT)
     kernel = tmp_path / "kernel.py"
@@ -99,6 +122,10 @@ def test_a_check_wants_two_files_or_one_and_an_operation(tmp_path: Path) -> None
         ((kernel, "--op", "rmsnorm", "--operand", "x=fp32[4,4]"), "--operand with --op: expected no --operand"),
         ((kernel, "--op", "rmsnorm", "--vary", "x.1=1..9"), "--vary with --op: expected no --vary"),
         ((tmp_path / "none.py", "--op", "rmsnorm"), "the kernel"),
+        ((kernel, "--op", "rmsnorm", "--domain", "hiden_size<=9"), "unknown domain axis 'hiden_size'"),
+        ((kernel, "--op", "rmsnorm", "--domain", "hidden_size<=9"), "it excludes the task's shape"),
+        ((kernel, "--op", "rmsnorm", "--domain", "batch in 1, hidden_size in 4096"), "fewer than 5 shapes lie in it"),
+        ((kernel, "--op", "rmsnorm", "--domain", "wide"), "bad domain condition 'wide'"),
         ((kernel, "--op", "rmsnom"), "unknown operation 'rmsnom'"),
         ((kernel, "--op", "rmsnorm", "--json", "--output-format", "sarif"), "exclude each other"),
     ):

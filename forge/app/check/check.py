@@ -18,6 +18,7 @@ from forge.domain.candidate import BUILDS, Metadata
 from forge.domain.device import Device
 from forge.domain.digest import canonical
 from forge.domain.evidence import Isolation
+from forge.domain.kernel_domain import KernelDomain
 from forge.domain.parsed_source import parse_source
 from forge.domain.policy import Policy
 from forge.domain.target import Target
@@ -39,6 +40,7 @@ from forge.operations.operation import Operation
 from forge.operations.own import make_known
 from forge.pipeline.constants import with_constants
 from forge.pipeline.create import TaskRequest, draw_held_out, parse_terms, require_room
+from forge.pipeline.domain import stated_domain
 from forge.pipeline.operands import parse_axes, parse_operands, parse_ranges, require_arguments
 from forge.pipeline.submit import MODEL_ENTRY
 from forge.pipeline.verify import refused_without_running
@@ -68,6 +70,8 @@ class CheckRequest:
     gpu: str | None = None
     dtype: str = "fp32"
     entry_point: str | None = None
+    domain: str | None = None
+    """Shapes at which the kernel promises an answer, as text; None: all that the operation demands."""
     limit_s: float | None = None
     """Processor time that one thread of a guest may take, in seconds; None: as long as in a verification."""
 
@@ -82,6 +86,8 @@ class CheckedFiles:
     target: Target
     dtype: str
     shape: Shape
+    domain: str | None
+    """Shapes at which the kernel promises an answer, as text."""
     simulated: bool
     isolation: Isolation
     examined: Examination
@@ -102,6 +108,7 @@ class _Comparison:
     shape: Shape
     held_out: tuple[Shape, ...]
     entry: str
+    domain: KernelDomain | None
     gpu: Device | None
     """Target's GPU; None if this machine doesn't have it."""
 
@@ -135,6 +142,7 @@ def check(request: CheckRequest, *, progress: Progress) -> CheckedFiles:
         target=question.target,
         dtype=request.dtype,
         shape=question.shape,
+        domain=question.domain.text if question.domain else None,
         simulated=job.interpreted,
         isolation=wall,
         examined=examined,
@@ -166,6 +174,7 @@ def _question(request: CheckRequest, wall: Isolation, progress: Progress) -> _Co
         shape=shape,
         held_out=held_out,
         entry=request.entry_point or guessed_entry(tree, names),
+        domain=None if request.domain is None else stated_domain(request.domain, operation, shape),
         gpu=on_target,
     )
 
@@ -210,7 +219,7 @@ def _policy(request: CheckRequest) -> Policy:
 
 def _job(question: _Comparison, wall: Isolation, *, dtype: DType, policy: Policy) -> Job:
     language, op, entry = question.language, question.operation.name, question.entry
-    metadata = Metadata(name="checked", op=op, language=language.name, entry_point=entry)
+    metadata = Metadata(name="checked", op=op, language=language.name, entry_point=entry, domain=question.domain)
     build = BUILDS.get(language.name)
     if build is not None and defines(question.tree, build().source):
         metadata = metadata.with_build()
