@@ -67,7 +67,7 @@ def _replicated(entry: Entry) -> str:
     """Return what a second measurement came to, with its speedup in each regime."""
     found = entry.get("replication")
     if not found:
-        return "no: measured on one occasion"
+        return "no: no second measurement that counts has held"
     again = ", ".join(
         f"{one['regime']} {fact_text(one['second'])} over {one['baseline']}" for one in found["comparisons"]
     )

@@ -12,7 +12,7 @@ SLOPE, REPLAY = "host_slope.v4", "graph_replay.v4"
 """Names of the two current protocols: the host's clock over releases, and windows of graph replays on a device.
 
 `graph_replay.v3` isn't superseded. It measured the same windows, beside one tuning of torch.compile instead of the
-fastest of some. A second measurement of such a kernel shows whether its baseline was a slow one."""
+fastest of some."""
 UNNAMED: Mapping[TimingAuthority, str] = {"host_slope": "host_slope.unnamed", "launch_plan": "graph_replay.unnamed"}
 """Name of the protocol of an event that names none, by clock. Only the samples of such an event say which it was."""
 SUPERSEDED: Mapping[str, str] = {
@@ -24,6 +24,11 @@ SUPERSEDED: Mapping[str, str] = {
     "graph_replay.unnamed": "the event names no protocol, and most such times are of superseded ones",
 }
 """Superseded protocol -> the reason why its times no longer count."""
+
+
+REPLICATES_NOTHING: frozenset[str] = frozenset({"graph_replay.v3"})
+"""Names of protocols by which a second measurement makes no kernel `replicated`. It had one tuning of torch.compile,
+as the first had; both may have been slow ones. It can still contradict the first."""
 
 
 def protocol_of(named: str | None, method: TimingAuthority) -> str:

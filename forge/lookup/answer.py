@@ -93,7 +93,7 @@ class Evidence(Frozen):
     regime: str
     """`cold`: no operand is in the last-level cache. `resident`: all were written just before the call."""
     state: str
-    """`provisional`: measured on one occasion. `replicated`: a second measurement held."""
+    """`replicated`: a second measurement that counts has held. `provisional`: none has."""
     replicated_seq: int | None
     """The event of that second measurement."""
 

@@ -24,7 +24,7 @@ class Policy(Frozen):
     deprecated kernel may answer. `max_octaves`: how far away the nearest measured shape may be. `abi_key`:
     the caller's; kernels built for another are passed over. `measured_since`: a day in UTC or a moment, as in
     2026-01-31 or 2026-01-31T12:00:00Z; kernels whose benchmark is older are passed over. `evidence`: provisional
-    accepts a kernel that was measured on one occasion, replicated asks for a second measurement that held.
+    accepts a kernel without a second measurement, replicated asks for a second measurement that held.
     `regime`: how fast it is with operands that are cold, or resident in the last-level cache as in a decode step.
     """
 

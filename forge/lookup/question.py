@@ -80,7 +80,7 @@ class Question:
         if policy.measured_since is not None and not policy.measured_since <= offer.measured_at:
             return f"measured at {offer.measured_at}, asked since {policy.measured_since}"
         if policy.evidence == "replicated" and offer.state != "replicated":
-            return "provisional: measured on one occasion, asked for replicated evidence"
+            return "provisional: no second measurement that counts has held, asked for replicated evidence"
         if self.points(offer):
             return None
         return "never measured" if policy.regime == "cold" else f"never measured with {policy.regime} operands"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forge.domain.protocol import protocol_of, why_superseded
+from forge.domain.protocol import REPLICATES_NOTHING, protocol_of, why_superseded
 from forge.events import (
     BenchmarkInvalidated,
     BenchmarkRecorded,
@@ -19,7 +19,7 @@ from forge.projections.fold import holds
 
 Status = Literal["active", "deprecated", "evidence_stale", "not_replicated", "evidence_invalid", "revoked"]
 EvidenceState = Literal["provisional", "replicated"]
-"""State of a kernel's evidence: it was measured on one occasion, or a second measurement held."""
+"""State of a kernel's evidence: a second measurement that counts has held, or none has."""
 Ending = (
     Recorded[KernelDeprecated]
     | Recorded[ReplicationRecorded]
@@ -39,7 +39,7 @@ class Standing:
     revoked: Recorded[KernelRevoked] | None = None
     """The first revocation; it is final."""
     held: Recorded[ReplicationRecorded] | None = None
-    """The first replication that held."""
+    """The first replication that held, by a protocol of which that says something."""
     contradicted: Recorded[ReplicationRecorded] | None = None
     """The first replication that contradicts the measurement it stands on; it is final."""
     superseded: str | None = None
@@ -53,7 +53,7 @@ class Standing:
             return replace(self, invalidated=self.invalidated or recorded)
         if holds(recorded, KernelRevoked):
             return replace(self, revoked=self.revoked or recorded)
-        if holds(recorded, ReplicationRecorded) and recorded.event.outcome == "held":
+        if holds(recorded, ReplicationRecorded) and _replicates(recorded.event):
             return replace(self, held=self.held or recorded)
         if holds(recorded, ReplicationRecorded) and recorded.event.outcome == "contradicted":
             return replace(self, contradicted=self.contradicted or recorded)
@@ -103,6 +103,11 @@ class Standing:
         if self.superseded:
             return f"{self.superseded}; measure it anew"
         return self.deprecated.event.reason if self.deprecated else None
+
+
+def _replicates(event: ReplicationRecorded) -> bool:
+    protocols = {protocol_of(one.protocol, one.candidate.method) for one in event.workloads}
+    return event.outcome == "held" and protocols.isdisjoint(REPLICATES_NOTHING)
 
 
 NOTHING_SAID = Standing()

@@ -77,7 +77,9 @@ def test_a_lookup_says_provisional_until_a_second_measurement_holds(kept: Path) 
     assert (found.evidence.state, found.evidence.replicated_seq) == ("provisional", None)
     refused = answer(kept, evidence="replicated")
     assert refused.match == "none"
-    assert refused.rejected == [(KERNEL, "provisional: measured on one occasion, asked for replicated evidence")]
+    assert refused.rejected == [
+        (KERNEL, "provisional: no second measurement that counts has held, asked for replicated evidence")
+    ]
     said = measured_again(kept)
     assert said["outcome"] == "held"
     found = answer(kept, evidence="replicated")

@@ -34,8 +34,6 @@ QUESTIONS = (
     ("sql", "SELECT op, count(*) AS kernels FROM kernels GROUP BY op"),
     ("views",),
 )
-EMPTY = {"invalidated"}
-"""In the shipped ledger nothing was withdrawn."""
 REFUSED_SQL = (
     "DELETE FROM kernels",
     "INSERT INTO tasks SELECT * FROM tasks",
@@ -115,7 +113,7 @@ def test_each_question_is_answered_in_every_form_and_changes_nothing(question, s
     header, *lines = csv.reader(io.StringIO(as_csv.out, newline=""))
     assert (table.status, as_csv.status) == (0, 0)
     assert len(lines) == len(document["rows"])
-    assert bool(lines) == (question[0] not in EMPTY)
+    assert lines
     assert all(list(row) == header for row in document["rows"])
     assert written.stat().st_size > 0
     assert digests(shipped) == before

@@ -7,7 +7,7 @@ from tests.cli.asking import ask
 from tests.docs.markdown import ROOT, read
 from tests.shipped import copy_shipped_ledger
 
-KERNEL = "triton_gated_rmsnorm_quant_h200_bf16_b4096_h4096_v3"
+KERNEL = "triton_quantize_fp8_per_tensor_h100_bf16_b4096_h4096_v1"
 
 
 def test_the_readme_quotes_what_its_command_prints(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from forge.projections.history_version import PROJECTOR_VERSION
 from forge.projections.standing import Standings
 from tests.projections.histories import History, asked, benchmarked, head_of, opened, promoted, rebuild
 from tests.projections.replications import ANOTHER_HOST, replicated
-from tests.projections.values import digest, environment, task
+from tests.projections.values import digest, environment, task, workload
 
 STATES = "SELECT status, evidence, status_reason FROM kernels"
 LATER = 5
@@ -42,6 +42,23 @@ def test_a_kernel_is_provisional_until_a_second_measurement_holds():
     assert asked(history, STATES) == [("active", "replicated", None)]
     assert entry(history)["replication"]["seq"] == seq
     assert offered(history) == kernel_id
+
+
+def test_a_second_measurement_beside_one_tuning_makes_no_kernel_replicated_and_still_contradicts():
+    for outcome, status in (("held", "active"), ("contradicted", "not_replicated")):
+        history = opened()
+        kernel_id = promoted(history)
+        earlier = workload(task().shape, median_ns=1000.0, ratio=1.5).model_copy(
+            update={"protocol": "graph_replay.v3"}
+        )
+        replicated(history, kernel_id, outcome=outcome, workloads=(earlier,))
+        assert asked(history, "SELECT status, evidence FROM kernels") == [(status, "provisional")]
+    history = opened()
+    kernel_id = promoted(history)
+    replicated(history, kernel_id, workloads=(earlier,))
+    seq = replicated(history, kernel_id, hour=LATER)
+    assert asked(history, "SELECT status, evidence FROM kernels") == [("active", "replicated")]
+    assert entry(history)["replication"]["seq"] == seq
 
 
 def test_only_benchmarks_down_to_the_newest_active_version_are_read():
@@ -159,7 +176,7 @@ def test_a_kernel_measured_by_a_protocol_that_counts_stays_on_offer(protocol):
 def test_another_set_of_superseded_protocols_needs_another_projector_version():
     """A published registry is rebuilt only if this version changes."""
     assert (PROJECTOR_VERSION, sorted(SUPERSEDED)) == (
-        7,
+        8,
         [
             "graph_replay.unnamed",
             "graph_replay.v1",

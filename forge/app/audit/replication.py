@@ -65,7 +65,7 @@ def replication(workspace: HasEvents) -> Answer:
         tuple(rows),
         notes=(
             f"of {len(on_offer)} kernels on offer, {replicated} are replicated and {len(on_offer) - replicated} "
-            "provisional: measured on one occasion",
+            "provisional: no second measurement that counts has held",
             *((f"{several} of them have several shapes: the main one alone is replicated",) if several else ()),
             *(f"spread between sessions, {_said(one)}" for one in spreads),
             "an interval of one measurement leaves this spread out",
