@@ -19,6 +19,19 @@ _GLOBAL_HOOKS = (
     "_global_module_registration_hooks",
 )
 """Torch's own names for its tables of hooks of all modules."""
+_OTHERS = (
+    "_get_nnpack_enabled",
+    "_get_mkldnn_deterministic",
+    "_get_linalg_preferred_backend",
+    "_get_cpu_allow_fp16_reduced_precision_reduction",
+    "_get_cublas_allow_fp16_accumulation",
+    "_get_math_sdp_allow_fp16_bf16_reduction",
+    "_get_sm_carveout_experimental",
+    "_is_fwd_grad_enabled",
+    "_is_view_replay_enabled",
+)
+"""Torch's own names for functions that say by which libraries it computes, how precisely in half types, and what it
+keeps for gradients. One says how many of a GPU's processors products leave free."""
 
 
 def hooks_of_modules() -> tuple[int, ...]:
@@ -28,10 +41,13 @@ def hooks_of_modules() -> tuple[int, ...]:
 
 
 def other_switches() -> tuple[object, ...]:
-    """Return what torch warns of and checks, and which libraries it calls on a processor besides oneDNN."""
+    """Return what torch warns of and checks, which libraries it calls besides oneDNN, and how precisely."""
     checked = torch.sparse.check_sparse_tensor_invariants.is_enabled()
-    engine = torch.backends.quantized.engine
-    return torch.is_warn_always_enabled(), checked, engine, _asked(torch._C, "_get_nnpack_enabled")
+    engine, order = torch.backends.quantized.engine, torch.backends.opt_einsum.strategy
+    of_cudnn = (getattr(torch.backends.cudnn, name, None) for name in ("conv", "rnn"))
+    precisions = (getattr(backend, "fp32_precision", None) for backend in of_cudnn)
+    others = (_asked(torch._C, name) for name in _OTHERS)
+    return torch.is_warn_always_enabled(), checked, engine, order, *precisions, *others
 
 
 def products() -> tuple[object, ...]:

@@ -4,7 +4,7 @@ import gc
 import mmap
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 import torch
@@ -38,6 +38,29 @@ def test_only_torch_itself_puts_cudnns_attention_first(order: list[int], first: 
     before = look(()).settings
     torch._C._set_sdp_priority_order([first, *(one for one in order if one != first)])
     assert (look(()).settings != before) == changed
+
+
+@pytest.mark.parametrize(
+    "switch",
+    [
+        torch.backends.cuda.allow_fp16_bf16_reduction_math_sdp,
+        torch._C._set_cublas_allow_fp16_accumulation,
+        torch._C._set_mkldnn_deterministic,
+        torch._C._set_view_replay_enabled,
+        lambda on: torch._C._set_cudnn_allow_tf32(not on),
+    ],
+    ids=["attention", "cublas", "onednn", "views", "cudnn"],
+)
+def test_a_switch_of_torchs_that_is_left_shows_and_one_put_back_does_not(
+    switch: Callable[[bool], object],
+) -> None:
+    before = look(())
+    switch(True)
+    try:
+        assert before.status_after(()) == wire.CHANGED_A_SETTING
+    finally:
+        switch(False)
+    assert before.status_after(()) == wire.DONE
 
 
 def test_what_the_garbage_collector_is_told_to_leave_out_shows() -> None:
