@@ -4,7 +4,7 @@ import random
 
 import torch
 
-from forge.lab.inputs.changes import swap_in_row
+from forge.lab.inputs.changes import LAST, largest_at_the_end, swap_in_row
 from forge.lab.inputs.draw import draw
 from forge.lab.observed import Case
 from forge.operations import find_operation
@@ -29,3 +29,23 @@ def test_sizes_of_groups_change_places_whatever_lies_between_the_ends() -> None:
 def test_a_row_of_one_number_alone_stays() -> None:
     alike = torch.full((4,), 2)
     assert torch.equal(swap_in_row(Case(SHAPE, "normal", 0, (alike,), ()), 0, random.Random(0)).inputs[0], alike)
+
+
+def test_most_rows_get_their_largest_number_at_their_end_and_keep_what_was_drawn() -> None:
+    operation, shape = find_operation("topk_per_row"), {"batch": 200, "vocab_size": 1000}
+    inputs = draw(operation, shape, "fp32", "normal", seed=1)
+    first = inputs[0].clone()
+    (moved,) = largest_at_the_end(operation, Case(shape, "normal", 1, inputs, ()), random.Random(1)).inputs
+    assert torch.equal(inputs[0], first)
+    assert torch.equal(moved.sort(-1).values, first.sort(-1).values)
+    places = moved.argmax(-1)
+    at_the_end, last = int((places >= 1000 - LAST).sum()), int((places == 999).sum())
+    assert 100 < at_the_end < 200
+    assert 50 < last < at_the_end
+
+
+def test_operands_whose_last_axis_is_another_one_stay() -> None:
+    operation, shape = find_operation("sampling"), {"batch": 3, "vocab_size": 40}
+    inputs = draw(operation, shape, "fp32", "normal", seed=1)
+    moved = largest_at_the_end(operation, Case(shape, "normal", 1, inputs, ()), random.Random(1)).inputs
+    assert all(map(torch.equal, moved[1:], inputs[1:]))

@@ -20,8 +20,9 @@ from forge.lab.gates.chosen_shapes import (
 )
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.telling_sizes import telling_sizes
-from forge.lab.inputs.changes import has_patterns, swap_in_row, unusual_patterns
+from forge.lab.inputs.changes import has_patterns, largest_at_the_end, swap_in_row, unusual_patterns
 from forge.lab.inputs.shape_budget import largest_operand
+from forge.lab.observed import Case
 
 AGAIN_SHARE = 0.25
 """Share of the shapes that are asked twice, of those with one telling size and of those with many wide rows. Chosen;
@@ -129,7 +130,7 @@ def _ask_at(
     """
     operation, rng, native = kernel.operation, kernel.rng, kernel.runner.takes_large_shapes
     patterned = has_patterns(operation)
-    case = kernel.case(shape)
+    case = _case(kernel, shape)
     if patterned and not native and rng.random() < INTERPRETED_UNUSUAL_SHARE:
         case = unusual_patterns(operation, case, rng)
     checked = kernel.check_alone(case)
@@ -139,11 +140,16 @@ def _ask_at(
         return checked
     movable = [place for place in range(len(case.inputs)) if place not in operation.still]
     swapped = may_swap and bool(movable) and rng.random() < SWAP_SHARE
-    other = swap_in_row(case, rng.choice(movable), rng) if swapped else kernel.case(shape)
+    other = swap_in_row(case, rng.choice(movable), rng) if swapped else _case(kernel, shape)
     if patterned and not swapped:
         other = unusual_patterns(operation, other, rng)
     observed = kernel.call([other])
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
+
+
+def _case(kernel: LoadedKernel, shape: Mapping[str, int]) -> Case:
+    """Draw new contents; most rows have their largest number at their end, where a kernel may leave it out."""
+    return largest_at_the_end(kernel.operation, kernel.case(shape), kernel.rng)
 
 
 SIZES = Gate(name="sizes", examine=examine, one_call_shows_it=True)
