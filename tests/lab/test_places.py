@@ -4,7 +4,7 @@ import random
 
 import torch
 
-from forge.lab.inputs.changes import LAST, largest_at_the_end, swap_in_row
+from forge.lab.inputs.changes import FURTHEST, LAST, largest_at_the_end, shifted_further, swap_in_row
 from forge.lab.inputs.draw import draw
 from forge.lab.observed import Case
 from forge.operations import find_operation
@@ -49,3 +49,15 @@ def test_operands_whose_last_axis_is_another_one_stay() -> None:
     inputs = draw(operation, shape, "fp32", "normal", seed=1)
     moved = largest_at_the_end(operation, Case(shape, "normal", 1, inputs, ()), random.Random(1)).inputs
     assert all(map(torch.equal, moved[1:], inputs[1:]))
+
+
+def test_rows_are_shifted_further_to_their_own_side_and_keep_their_distances() -> None:
+    operation, shape = find_operation("moe_fused_gate"), {"tokens": 40, "experts": 50}
+    inputs = draw(operation, shape, "fp32", "offset_operands", seed=1)
+    moved = shifted_further(operation, Case(shape, "offset_operands", 1, inputs, ()), random.Random(1)).inputs
+    before, after = inputs[0].mean(-1), moved[0].mean(-1)
+    assert torch.equal(before.sign(), after.sign())
+    assert bool((after.abs() >= before.abs() - 1e-3).all())
+    assert 32 < float(after.abs().max()) < FURTHEST + 1
+    assert torch.allclose(moved[0] - after.unsqueeze(-1), inputs[0] - before.unsqueeze(-1), atol=1e-4)
+    assert torch.equal(moved[1], inputs[1])

@@ -9,6 +9,7 @@ from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.sizes import other_shapes
+from forge.lab.inputs.changes import shifted_further
 from forge.lab.inputs.random_sizes import log_uniform
 from forge.lab.inputs.shape_budget import affordable, largest_row, odd_width
 from forge.lab.observed import Case
@@ -23,6 +24,8 @@ ASKED_AGAIN: tuple[InputKind, ...] = (*("offset_operands",) * 4, *("ordered",) *
 """Kinds that are asked again at the odd width: chance decides to which side weights are shifted, and if they rise."""
 ON_ANOTHER_PATH_AGAIN: tuple[InputKind, ...] = ("ordered",) * 3
 """Kinds that are asked again where a kernel may go another way: chance decides how far apart like numbers lie."""
+FURTHER = 2
+"""Number of questions at the odd width whose rows are shifted further. Chosen: half of the rows are on each side."""
 INTERPRETED_KINDS: tuple[InputKind, ...] = ("rows_apart", "small", "offset_mean", "mixed")
 """Kinds that an interpreter is asked where a kernel may go another way. Rows there differ in size and in sign. A
 lost eps shows in some of them, and a zero taken for a maximum in others."""
@@ -67,6 +70,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         *kernel.cases(kernel.shape, kinds),
         *_with_scalars(kernel, smaller),
         *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *ASKED_AGAIN)),
+        *(case for shape in other_shapes(kernel, odd) for case in _shifted_further(kernel, shape)),
         *_with_scalars(kernel, (0.0,) * len(smaller)),
         *(kernel.case(shape, kind) for shape in _column_shapes(kernel) for kind in kernel.definition.kinds(COLUMNS)),
     )
@@ -92,6 +96,12 @@ def examine(kernel: LoadedKernel) -> Finding:
         threshold="1 x the bound for every kind",
         errors=tuple(errors),
     )
+
+
+def _shifted_further(kernel: LoadedKernel, shape: Mapping[str, int]) -> list[Case]:
+    """Return rows that are shifted from zero, each by another distance."""
+    shifted = [kernel.case(shape, "offset_operands") for _ in range(FURTHER)]
+    return [shifted_further(kernel.operation, case, kernel.rng) for case in shifted]
 
 
 def _on_another_path(

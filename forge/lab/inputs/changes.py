@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from forge.domain.tensors import Between, Parts, Slots
+from forge.lab.inputs.distributions import OPERAND_SHIFT
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.seeded import SEED_BITS
 from forge.lab.observed import Case
@@ -34,6 +35,10 @@ elements, so that any remainder is among them."""
 MOVED_SHARE, VERY_LAST_SHARE = 0.75, 0.5
 """Share of rows whose largest number is put at their end, and share of these where it comes last. Chosen: a wide
 shape has two rows, and a row's largest number must be elsewhere too."""
+
+FURTHEST = 64.0
+"""Largest distance from zero to which rows of shifted operands are moved. Chosen: exp(-64) is 2e-28, far above the
+smallest number, and below all constants that kernels add to a sum."""
 
 
 def swap_in_row(case: Case, position: int, rng: random.Random) -> Case:
@@ -87,6 +92,25 @@ def largest_at_the_end(operation: Operation, case: Case, rng: random.Random) -> 
         there, most = rows.gather(-1, place), rows.gather(-1, largest)
         rows.scatter_(-1, largest, there).scatter_(-1, place, most)
         case = _with_input(case, position, rows.view(whole.shape))
+    return case
+
+
+def shifted_further(operation: Operation, case: Case, rng: random.Random) -> Case:
+    """Move each row of an activation further from zero, to the side where it lies: by up to `FURTHEST` in all.
+
+    Exponentials of such rows are tiny but normal, so a constant that is added to their sum shows, or a lower limit.
+    """
+    import torch
+
+    generator = torch.Generator().manual_seed(rng.getrandbits(SEED_BITS))
+    for spec in operation.activations:
+        position = operation.inputs.index(spec)
+        whole = case.inputs[position]
+        if whole.is_floating_point() and whole.itemsize > 1 and whole.numel():
+            rows = whole.double().flatten(1) if whole.dim() > 1 else whole.double().unsqueeze(-1)
+            times = (torch.rand(len(rows), 1, generator=generator) * math.log2(FURTHEST / OPERAND_SHIFT)).exp2()
+            further = OPERAND_SHIFT * (times - 1) * rows.mean(-1, keepdim=True).sign()
+            case = _with_input(case, position, (rows + further).to(whole.dtype).view(whole.shape))
     return case
 
 
