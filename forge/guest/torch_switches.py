@@ -27,11 +27,14 @@ _OTHERS = (
     "_get_cublas_allow_fp16_accumulation",
     "_get_math_sdp_allow_fp16_bf16_reduction",
     "_get_sm_carveout_experimental",
+    "_get_overrideable_sdp_enabled",
+    "_get_torch_function_state",
     "_is_fwd_grad_enabled",
     "_is_view_replay_enabled",
 )
 """Torch's own names for functions that say by which libraries it computes, how precisely in half types, and what it
-keeps for gradients. One says how many of a GPU's processors products leave free."""
+keeps for gradients. One says how many of a GPU's processors products leave free, and one whether subclasses of
+tensors are asked."""
 
 
 def hooks_of_modules() -> tuple[int, ...]:

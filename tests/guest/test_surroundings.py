@@ -63,6 +63,13 @@ def test_a_switch_of_torchs_that_is_left_shows_and_one_put_back_does_not(
     assert before.status_after(()) == wire.DONE
 
 
+def test_subclasses_of_tensors_that_are_asked_no_more_show() -> None:
+    before, off = look(()), torch._C.DisableTorchFunction()
+    with off:
+        assert before.status_after(()) == wire.CHANGED_A_SETTING
+    assert before.status_after(()) == wire.DONE
+
+
 def test_what_the_garbage_collector_is_told_to_leave_out_shows() -> None:
     before = look((), thorough=True)
     assert before.status_after(()) == wire.DONE
