@@ -12,7 +12,7 @@ import pytest
 
 from forge.sandbox import limits
 from forge.sandbox.guest_entry import kernel, seccomp
-from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, REFUSED, REFUSED_CHOICES, WITHOUT_DEVICES
+from forge.sandbox.guest_entry.syscalls import AUDIT_ARCH, FCNTL, REFUSED, REFUSED_CHOICES, WITHOUT_DEVICES
 
 pytestmark = pytest.mark.usefixtures("walled")
 
@@ -90,6 +90,19 @@ def test_a_guest_may_not_make_the_kernel_favour_it_while_it_is_timed() -> None:
         "need no pages": f"call({madvise}, 0, 0, {not_needed})",
     }
     assert ask({**refused, **allowed}) == {**dict.fromkeys(refused, EPERM), **dict.fromkeys(allowed, "worked")}
+
+
+def test_no_guest_learns_by_a_file_that_another_one_is_there() -> None:
+    """Locks seem to succeed for everybody; leases and notices are refused."""
+    two = "[os.open('/usr/bin/env', os.O_RDONLY) for _ in range(2)]"
+    locked = {
+        "flock": f"[errno_of(__import__('fcntl').flock, one, 6) for one in {two}]",
+        "open files": f"[call({FCNTL[ARCH]}, one, 37, b'\\x01' + bytes(63)) for one in {two}]",
+    }
+    refused = {name: f"call({number}, 0)" for name, number in WITHOUT_DEVICES[ARCH].items() if "inotify" in name}
+    leases = {str(command): f"call({FCNTL[ARCH]}, 0, {command}, 0)" for command in (1024, 1026)}
+    answers = ask({**locked, **refused, **leases})
+    assert answers == {**dict.fromkeys(locked, ["worked"] * 2), **dict.fromkeys((*refused, *leases), EPERM)}
 
 
 def test_new_namespaces_by_any_call_are_refused() -> None:

@@ -4,6 +4,9 @@ This is a deny list, not an allow list. CUDA and torch use hundreds of calls tha
 other walls don't depend on this one. Distrusts other calling conventions: a call through i386 or x32 numbers would
 pass a filter of 64-bit ones, so it kills the process. `pidfd_open` is allowed: a pidfd is only good for signals,
 which the PID namespace confines, and asyncio waits with it. `pidfd_getfd` is refused.
+
+Locks of files seem to succeed, and nothing is locked. Guests of one candidate see the same files, so a lock would
+tell one of them that another is there. Libraries lock their caches, which a guest shares with no other process.
 """
 
 import ctypes
@@ -14,13 +17,16 @@ from forge.sandbox.guest_entry.syscalls import (
     AUDIT_ARCH,
     CLONE,
     CLONE3,
+    FCNTL,
+    FLOCK,
     REFUSED,
     REFUSED_CHOICES,
+    SET_A_LOCK,
     SOCKET,
     WITHOUT_DEVICES,
 )
 
-EPERM, ENOSYS, EAFNOSUPPORT = 1, 38, 97
+SUCCESS, EPERM, ENOSYS, EAFNOSUPPORT = 0, 1, 38, 97
 
 # linux/bpf_common.h, linux/seccomp.h
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -62,12 +68,15 @@ def program(machine: str, *, devices: bool = False) -> list[Instruction]:
     ]  # its flags are in memory, which a filter can't read
     for number in refused.values():
         code += [(_EQUAL, 0, 1, number), (_RETURN, 0, 0, _ERRNO | EPERM)]
-    for number, place, value in REFUSED_CHOICES[machine].values():
+    code += [(_EQUAL, 0, 1, FLOCK[machine]), (_RETURN, 0, 0, _ERRNO | SUCCESS)]
+    answers = dict.fromkeys(REFUSED_CHOICES[machine].values(), EPERM)
+    answers |= {(FCNTL[machine], 1, command): SUCCESS for command in SET_A_LOCK}
+    for (number, place, value), answer in answers.items():
         code += [
             (_EQUAL, 0, 4, number),
             (_LOAD, 0, 0, _ARGUMENT_0 + place * _ARGUMENT_BYTES),
             (_EQUAL, 0, 1, value),
-            (_RETURN, 0, 0, _ERRNO | EPERM),
+            (_RETURN, 0, 0, _ERRNO | answer),
             (_LOAD, 0, 0, _NUMBER),
         ]
     code += [

@@ -14,7 +14,15 @@ CLONE = {"x86_64": 56, "aarch64": 220}
 CLONE3 = 435
 """Number of the system call clone3, the same on every architecture."""
 
+FLOCK = {"x86_64": 73, "aarch64": 32}
+"""Number of the system call flock(2), by architecture."""
+FCNTL = {"x86_64": 72, "aarch64": 25}
+"""Number of the system call fcntl(2), by architecture."""
+SET_A_LOCK = (6, 7, 37, 38)
+"""Commands of fcntl by which a file is locked: `F_SETLK`, `F_SETLKW`, and both for open files (linux/fcntl.h)."""
+
 _CHOICES = {
+    "fcntl": {"F_SETLEASE": (1, 1024), "F_NOTIFY": (1, 1026)},
     "prctl": {"PR_SCHED_CORE": (0, 62), "PR_SET_MEMORY_MERGE": (0, 67)},
     "madvise": {"MADV_MERGEABLE": (2, 12), "MADV_COLLAPSE": (2, 25)},
 }
@@ -24,8 +32,13 @@ By `PR_SCHED_CORE` a core is shared with no other process: other load costs one 
 kernel look for equal pages in a stopped process, and take that time from one that is timed. By `MADV_COLLAPSE`
 operands in shared memory move to huge pages: those of one side alone, and a caller's seldom lie so. Reading them in a
 row was 1.5 times as fast, on a virtual machine.
+By `F_SETLEASE` and `F_NOTIFY` a process learns that another one opens a file. Guests of one candidate see the same
+files, and must not know of each other.
 """
-_WITH_CHOICES = {"x86_64": {"madvise": 28, "prctl": 157}, "aarch64": {"prctl": 167, "madvise": 233}}
+_WITH_CHOICES = {
+    "x86_64": {"madvise": 28, "fcntl": FCNTL["x86_64"], "prctl": 157},
+    "aarch64": {"fcntl": FCNTL["aarch64"], "prctl": 167, "madvise": 233},
+}
 """Numbers of the system calls of which only some choices are refused, by architecture."""
 REFUSED_CHOICES = {
     machine: {name: (number, *which) for call, number in calls.items() for name, which in _CHOICES[call].items()}
@@ -62,16 +75,25 @@ WITHOUT_DEVICES: dict[str, dict[str, int]] = {
     "x86_64": {
         "io_setup": 206,
         "timer_create": 222,
+        "inotify_init": 253,
         "signalfd": 282,
         "timerfd_create": 283,
         "signalfd4": 289,
+        "inotify_init1": 294,
         "sched_setattr": 314,
     },
-    "aarch64": {"io_setup": 0, "signalfd4": 74, "timerfd_create": 85, "timer_create": 107, "sched_setattr": 274},
+    "aarch64": {
+        "io_setup": 0,
+        "inotify_init1": 26,
+        "signalfd4": 74,
+        "timerfd_create": 85,
+        "timer_create": 107,
+        "sched_setattr": 274,
+    },
 }
 """Calls that a guest is refused unless it has devices, whose driver may need them. By all but the last, the kernel
 works for a stopped process, and takes the time from one that is timed. By the last, a process asks for shorter turns
-on the processor, and a busy machine serves it sooner.
+on the processor, and a busy machine serves it sooner. By `inotify_init` it learns that another guest opens a file.
 """
 
 REFUSED: dict[str, dict[str, int]] = {
