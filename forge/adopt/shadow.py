@@ -6,6 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,15 +28,30 @@ FP8_STEP = 1 / 4
 FP8_SMALLEST_STEP = 2.0**-9
 """Distance of the smallest fp8 e4m3 numbers: its subnormal numbers have the exponent -6 and three bits."""
 OTHER_CHOICES = 0.01
-"""Share of rows in which two answers may choose other entries, at most; one row always may. Chosen: near ties at the
-last rank are rarer than one row in ten thousand. A kernel that chooses wrongly does so in most rows."""
+"""Share of all compared rows in which two answers may choose another entry, at most; the first such row always may.
+Chosen: near ties at the last rank are rarer than one row in ten thousand. A kernel that chooses wrongly does so in
+most rows."""
 Breached = Callable[[dict[str, object]], None]
+
+
+@dataclass
+class RankedRows:
+    """Rows of ranked answers that were compared so far, and those in which another entry was chosen."""
+
+    compared: int = 0
+    chosen_otherwise: int = 0
+
+    def allows(self, rows: int, chosen_otherwise: int) -> bool:
+        """Count a call's rows, and return whether so many other choices can be near ties."""
+        self.compared += rows
+        self.chosen_otherwise += chosen_otherwise
+        return self.chosen_otherwise <= max(1.0, OTHER_CHOICES * self.compared)
 
 
 class ShadowChoice:
     """A choice of which every n-th call is repeated with the fallback, outside of captures."""
 
-    __slots__ = ("_about", "_breached", "_calls", "_every", "_fallback", "_inner", "_op", "line")
+    __slots__ = ("_about", "_breached", "_calls", "_every", "_fallback", "_inner", "_op", "_rows", "line")
 
     def __init__(
         self,
@@ -51,6 +67,7 @@ class ShadowChoice:
         self._inner, self._op, self._fallback = inner, op, fallback
         self._every = max(1, round(1 / share))
         self._calls = count(1)
+        self._rows = RankedRows()
         self._about, self._breached = about, breached
 
     def __call__(self, *arguments: object) -> object:
@@ -70,7 +87,7 @@ class ShadowChoice:
         self.line.shadowed.add()
         found = _outputs(self._op, arguments, answer)
         wanted = _outputs(self._op, again, expected)
-        breach = difference(self._op, arguments, found, wanted)
+        breach = difference(self._op, arguments, found, wanted, self._rows)
         if breach is None:
             return answer
         self.line.shadow_breaches.add()
@@ -101,11 +118,12 @@ def difference(
     arguments: Sequence[object],
     found: "dict[str, torch.Tensor]",
     wanted: "dict[str, torch.Tensor]",
+    rows: RankedRows | None = None,
 ) -> dict[str, object] | None:
     """Return the first output that lies beyond its bound, with the largest excess; None if all lie within.
 
     `found` and `wanted` have the outputs by name, with the sizes of the operation's signature. The excess is a ratio
-    of error to bound.
+    of error to bound. `rows` are those of earlier calls; None: this call is the first.
     """
     operands: list[torch.Tensor] = list(arguments[: len(op.inputs)])
     shape = op.read_shape([one.shape for one in operands])
@@ -118,7 +136,8 @@ def difference(
         if output is ranked or output.bound is None or mine.numel() == 0:
             continue
         if ranked is not None and output.axes == ranked.axes:
-            excess = _excess_by_rank(output.bound, terms, (mine, found[ranked.name]), (theirs, wanted[ranked.name]))
+            sides = (mine, found[ranked.name]), (theirs, wanted[ranked.name])
+            excess = _excess_by_rank(output.bound, terms, *sides, rows or RankedRows())
         else:
             excess = float(_excesses(output.bound, mine, theirs, terms).max())
         if not excess <= 1:
@@ -131,12 +150,13 @@ def _excess_by_rank(
     terms: int,
     mine: "tuple[torch.Tensor, torch.Tensor]",
     theirs: "tuple[torch.Tensor, torch.Tensor]",
+    rows: RankedRows,
 ) -> float:
     """Return the largest difference over what is allowed between values that are ordered by rank.
 
     `mine` and `theirs` are values and the chosen entries, both [..., ranks]. Near ties may change places, so values
-    that differ at a rank are compared at their entry. At the last rank another entry may be chosen: such a row has
-    nothing to compare.
+    that differ at a rank are compared at their entry. At the last rank one other entry may be chosen, in few rows:
+    such a row has nothing to compare.
     """
     import torch
 
@@ -148,7 +168,10 @@ def _excess_by_rank(
     same_entries = (chosen.gather(-1, places) == other_chosen.gather(-1, other_places)).all(-1)
     by_entry = _excesses(bound, values.gather(-1, places), other_values.gather(-1, other_places), terms).amax(-1)
     apart = in_order > 1
-    if int((apart & ~same_entries).sum()) > max(1.0, OTHER_CHOICES * apart.numel()):
+    otherwise = (apart & ~same_entries).nonzero().flatten()
+    shared = (chosen[otherwise].unsqueeze(-1) == other_chosen[otherwise].unsqueeze(-2)).any(-1).sum(-1)
+    one_entry = bool((shared >= chosen.shape[-1] - 1).all())
+    if not (rows.allows(apart.numel(), otherwise.numel()) and one_entry):
         return float(in_order.max())
     nothing = torch.zeros_like(in_order)
     return float(torch.where(apart, torch.where(same_entries, by_entry, nothing), in_order).max())

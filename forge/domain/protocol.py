@@ -24,8 +24,6 @@ SUPERSEDED: Mapping[str, str] = {
     "graph_replay.unnamed": "the event names no protocol, and most such times are of superseded ones",
 }
 """Superseded protocol -> the reason why its times no longer count."""
-
-
 REPLICATES_NOTHING: frozenset[str] = frozenset({"graph_replay.v3"})
 """Names of protocols by which a second measurement makes no kernel `replicated`. It had one tuning of torch.compile,
 as the first had; both may have been slow ones. It can still contradict the first."""

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from forge.adopt.described import OperationForm, parse_described
-from forge.adopt.shadow import difference
+from forge.adopt.shadow import RankedRows, difference
 from forge.domain.digest import canonical
 from forge.operations import find_operation
 from forge.operations.description import description
@@ -41,6 +41,24 @@ def test_another_choice_at_the_last_rank_is_allowed_in_few_rows_and_no_more():
         other = RIGHT.clone()
         other[:rows, 7] = ORDER[:rows, 8]
         assert (compared(other, RIGHT) is None) is allowed, rows
+
+
+def test_other_choices_in_calls_of_one_row_add_up():
+    other = RIGHT.clone()
+    other[:, 7] = ORDER[:, 8]
+    rows, breaches = RankedRows(), []
+    for row in range(3):
+        one = slice(row, row + 1)
+        mine, theirs = ({name: value[one] for name, value in gate(side).items()} for side in (other, RIGHT))
+        breach = difference(form("moe_fused_gate"), [LOGITS[one], BIAS, 2.5], mine, theirs, rows)
+        breaches.append(breach is not None)
+    assert breaches == [False, True, True]
+
+
+def test_two_other_entries_in_one_row_are_no_near_tie():
+    other = RIGHT.clone()
+    other[0, 6:] = ORDER[0, 8:10]
+    assert compared(other, RIGHT) is not None
 
 
 @pytest.mark.parametrize("row", [0, TOKENS - 1])
