@@ -67,7 +67,8 @@ def introduction() -> Iterator[str]:
     yield from coverage()
     yield from _offered()
     yield "A window of `graph_replay.v2` waited a few microseconds for bytes that were written before it, on all"
-    yield "sides alike; a window of `graph_replay.v3` doesn't ([windows](../measurement.md#windows-of-replays))."
+    yield "sides alike; later windows don't. The baseline of `graph_replay.v3` was one tuning of torch.compile, which"
+    yield "may have been a slow one ([windows](../measurement.md#windows-of-replays))."
     yield ""
 
 

@@ -239,7 +239,7 @@ def test_a_plain_lookup_loads_neither_the_parser_nor_the_catalogue(form: tuple[s
         "--op",
         "gated_rmsnorm_quant",
         "--gpu",
-        "h200",
+        "h100",
         "--dtype",
         "bf16",
         "--shape",

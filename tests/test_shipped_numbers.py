@@ -78,12 +78,11 @@ def test_fast_p_gives_each_task_its_own_result(home: Path, events: list[tuple[in
         assert row["fast_p_by_lower_end"] == surely / len(offered)
 
 
-def test_effectiveness_counts_each_candidate_that_was_timed_and_that_was_faster(
+def test_effectiveness_counts_each_run_whose_candidate_was_timed_and_was_faster(
     home: Path, events: list[tuple[int, str, Event]]
 ) -> None:
-    """A task may have several candidates, so these are more than the tasks of `fast-p`."""
-    timed = counted(events).values()
-    newest = {(event["task_id"], event["candidate"]): speedup["interval"] for event, speedup in timed}
+    """A task may have several runs, also of one candidate, so these are more than the tasks of `fast-p`."""
+    newest = {event["run_id"]: speedup["interval"] for event, speedup in counted(events).values()}
     authors = answered(home, "effectiveness")["rows"]
     assert sum(row["measured"] for row in authors) == len(newest)
     assert sum(row["improved"] or 0 for row in authors) == sum(one["low"] > 1 for one in newest.values())

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from forge.domain.protocol import REPLICATES_NOTHING, protocol_of, why_superseded
+from forge.domain.protocol import protocol_of, why_superseded
 from forge.events import (
     BenchmarkInvalidated,
     BenchmarkRecorded,
@@ -39,11 +39,11 @@ class Standing:
     revoked: Recorded[KernelRevoked] | None = None
     """The first revocation; it is final."""
     held: Recorded[ReplicationRecorded] | None = None
-    """The first replication that held, by a protocol of which that says something."""
+    """The first replication that held, by a protocol that isn't superseded."""
     contradicted: Recorded[ReplicationRecorded] | None = None
     """The first replication that contradicts the measurement it stands on; it is final."""
     superseded: str | None = None
-    """Reason why the protocol of the measurement no longer counts. None: it counts."""
+    """Reason why the protocol of the first measurement no longer counts. None: it counts."""
 
     def after(self, recorded: Recorded[Event]) -> "Standing":
         """Return the standing after this event, which is about this kernel."""
@@ -61,8 +61,12 @@ class Standing:
 
     def measured_by(self, benchmark: BenchmarkRecorded) -> "Standing":
         """Return the standing of a kernel that stands on this measurement, by the measurement's protocol."""
-        whys = (why_superseded(protocol_of(one.protocol, one.candidate.method)) for one in benchmark.workloads)
-        return replace(self, superseded=next((why for why in whys if why is not None), None))
+        return replace(self, superseded=_why_superseded(benchmark))
+
+    @property
+    def stale(self) -> str | None:
+        """Return why no measurement of it counts any more; None if the first does, or a second one that held."""
+        return None if self.held else self.superseded
 
     @property
     def ended(self) -> Ending | None:
@@ -81,7 +85,7 @@ class Standing:
             return "evidence_invalid"
         if self.contradicted:
             return "not_replicated"
-        if self.superseded:
+        if self.stale:
             return "evidence_stale"
         return "deprecated" if self.deprecated else "active"
 
@@ -100,14 +104,18 @@ class Standing:
         if self.contradicted:
             against = self.contradicted.event.reason
             return f"event {self.contradicted.seq} measured it again: {against.message if against else 'no figures'}"
-        if self.superseded:
-            return f"{self.superseded}; measure it anew"
+        if self.stale:
+            return f"{self.stale}; measure it anew"
         return self.deprecated.event.reason if self.deprecated else None
 
 
 def _replicates(event: ReplicationRecorded) -> bool:
-    protocols = {protocol_of(one.protocol, one.candidate.method) for one in event.workloads}
-    return event.outcome == "held" and protocols.isdisjoint(REPLICATES_NOTHING)
+    return event.outcome == "held" and _why_superseded(event) is None
+
+
+def _why_superseded(measured: BenchmarkRecorded | ReplicationRecorded) -> str | None:
+    whys = (why_superseded(protocol_of(one.protocol, one.candidate.method)) for one in measured.workloads)
+    return next((why for why in whys if why is not None), None)
 
 
 NOTHING_SAID = Standing()

@@ -8,6 +8,7 @@ import pytest
 from forge.domain.protocol import SUPERSEDED
 from forge.errors import LedgerCorrupt
 from forge.events import BenchmarkRecorded, Event, Recorded
+from forge.ledger.audit import samples as audited
 from forge.projections.history_version import PROJECTOR_VERSION
 from forge.projections.standing import Standings
 from tests.projections.histories import History, asked, benchmarked, head_of, opened, promoted, rebuild
@@ -44,7 +45,7 @@ def test_a_kernel_is_provisional_until_a_second_measurement_holds():
     assert offered(history) == kernel_id
 
 
-def test_a_second_measurement_beside_one_tuning_makes_no_kernel_replicated_and_still_contradicts():
+def test_a_second_measurement_by_a_superseded_protocol_makes_no_kernel_replicated_and_still_contradicts():
     for outcome, status in (("held", "active"), ("contradicted", "not_replicated")):
         history = opened()
         kernel_id = promoted(history)
@@ -166,7 +167,21 @@ def test_a_kernel_measured_by_a_superseded_protocol_is_not_on_offer():
         assert offered(history) is None
 
 
-@pytest.mark.parametrize("protocol", ["graph_replay.v3", "graph_replay.v4", "host_slope.v4"])
+def test_a_second_measurement_by_a_current_protocol_keeps_a_kernel_of_a_superseded_one_on_offer():
+    history = with_replication(measured(protocol="graph_replay.v3"))
+    assert asked(history, STATES) == [("active", "replicated", None)]
+    assert offered(history) is not None
+    history = with_replication(
+        measured(protocol="graph_replay.v3"), outcome="inconclusive", workloads=(), comparisons=()
+    )
+    assert [row[:2] for row in asked(history, STATES)] == [("evidence_stale", "provisional")]
+
+
+def test_the_audit_of_published_files_has_the_same_superseded_protocols():
+    assert {name for name in SUPERSEDED if not name.endswith("unnamed")} == set(audited.SUPERSEDED)
+
+
+@pytest.mark.parametrize("protocol", ["graph_replay.v4", "host_slope.v4"])
 def test_a_kernel_measured_by_a_protocol_that_counts_stays_on_offer(protocol):
     history = measured(protocol=protocol)
     assert asked(history, STATES) == [("active", "provisional", None)]
@@ -176,11 +191,12 @@ def test_a_kernel_measured_by_a_protocol_that_counts_stays_on_offer(protocol):
 def test_another_set_of_superseded_protocols_needs_another_projector_version():
     """A published registry is rebuilt only if this version changes."""
     assert (PROJECTOR_VERSION, sorted(SUPERSEDED)) == (
-        8,
+        9,
         [
             "graph_replay.unnamed",
             "graph_replay.v1",
             "graph_replay.v2",
+            "graph_replay.v3",
             "host_slope.v1",
             "host_slope.v2",
             "host_slope.v3",
@@ -204,6 +220,6 @@ def measured(*, process_sha256: str | None = None, **changes: object) -> History
     return history
 
 
-def with_replication(history: History, *, process: str | None = None) -> History:
-    replicated(history, f"{task().family}_v1", process=process)
+def with_replication(history: History, **changes: object) -> History:
+    replicated(history, f"{task().family}_v1", **changes)
     return history

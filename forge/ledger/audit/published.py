@@ -19,7 +19,7 @@ from forge.ledger.audit.published_kernels import kernel_problems
 from forge.ledger.audit.published_models import PublishedModels
 from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.rule import counted_measurement, speedup_over
-from forge.ledger.audit.samples import Document
+from forge.ledger.audit.samples import SUPERSEDED, Document
 from forge.proof.files import read
 
 _FOLDER = "kernel_registry"
@@ -105,7 +105,7 @@ class Published:
             case b"EnvironmentCaptured":
                 gpu = event["environment"]["gpu"] or {}
                 self._architectures.add((str(gpu.get("slug")), str(gpu.get("arch"))))
-            case b"ReplicationRecorded" if event["outcome"] == "held" and _tuned_anew(event):
+            case b"ReplicationRecorded" if event["outcome"] == "held" and _counts(event):
                 self._held.setdefault(event["kernel_id"], seq)
             case _ if event["outcome"] == "contradicted":
                 self._withdrawn.setdefault(event["kernel_id"], seq)
@@ -258,9 +258,9 @@ class Published:
             yield from _named(promoted_seq, f"published {name}: {kernel_id}", differences(expected, kernel, ""))
 
 
-def _tuned_anew(replication: Document) -> bool:
-    """Return whether torch.compile was tuned more than once: both sides may have had a slow tuning otherwise."""
-    return all(one.get("protocol") != "graph_replay.v3" for one in replication["workloads"])
+def _counts(replication: Document) -> bool:
+    """Return whether it was measured by a current protocol."""
+    return all(one.get("protocol") not in SUPERSEDED for one in replication["workloads"])
 
 
 def _kernels(name: str, document: Document) -> Iterator[Document]:

@@ -22,6 +22,8 @@ EMPTY_GUEST_PROTOCOLS = ("host_slope.v3", "host_slope.v4")
 """Protocol that also times an empty guest, whose time is subtracted from each side's."""
 REPLAYS = ("graph_replay.v1", "graph_replay.v2", "graph_replay.v3", "graph_replay.v4")
 """Protocols that replay a launch plan as a CUDA graph."""
+SUPERSEDED = (*SLOPES, "host_slope.v3", *REPLAYS[:-1])
+"""Protocols by which a second measurement makes no kernel `replicated`."""
 BASELINES = ("eager", "compile", "vendor", "promoted")
 """Kinds of baselines that can be sides of a measurement, besides contenders."""
 CONTENDER = "contender:"
