@@ -19,7 +19,8 @@ def require_promotion(kernel: PromotedKernel, machine: Recorded[Event] | None, s
     `machine` is the event of the verification's machine.
     """
     unjudged = _why_no_judgement(kernel, machine, source)
-    for found in (*_another_identity(kernel), *unjudged, *_another_machine(kernel), *_beyond(kernel)):
+    elsewhere = (*_another_machine(kernel), *_another_gpu(kernel, machine))
+    for found in (*_another_identity(kernel), *unjudged, *elsewhere, *_beyond(kernel)):
         raise corrupt(kernel.promoted, found)
     if kernel.promoted_point is None:
         raise corrupt(kernel.promoted, f"no measurement at its own shape against {kernel.promoted.event.baseline!r}")
@@ -61,6 +62,16 @@ def _another_machine(kernel: PromotedKernel) -> Iterator[str]:
     machine = kernel.environment.event.environment
     if (event.perf_key, event.abi_key) != (machine.perf_key, machine.abi_key):
         yield f"a perf_key or abi_key that isn't that of its machine, event {kernel.environment.seq}"
+
+
+def _another_gpu(kernel: PromotedKernel, judged_on: Recorded[Event] | None) -> Iterator[str]:
+    """Yield each machine of the evidence that hasn't the GPU of the task; a task for a processor needs none."""
+    wanted = kernel.promoted.event.task.target.gpu
+    for machine in (judged_on, kernel.environment):
+        if wanted != "cpu" and holds(machine, EnvironmentCaptured):
+            gpu = machine.event.environment.gpu
+            if gpu is None or gpu.slug != wanted:
+                yield f"a machine with the GPU {gpu and gpu.slug!r}, event {machine.seq}, for a task on {wanted!r}"
 
 
 def _beyond(kernel: PromotedKernel) -> Iterator[str]:

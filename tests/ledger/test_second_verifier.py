@@ -104,6 +104,18 @@ def other_bytes(events: Events) -> None:
     files["kernel.py"]["sha256"] = files["bench.py"]["sha256"]
 
 
+def on_another_gpu(field: str) -> Callable[[Events], object]:
+    """The machine of the last promotion's evidence has another GPU, under the same digests."""
+
+    def act(events: Events) -> None:
+        named = evidence(events, field)["env_sha256"]
+        for _, kind, event in events:
+            if kind == "EnvironmentCaptured" and event["env_sha256"] == named:
+                event["environment"]["gpu"]["slug"] = "another"
+
+    return act
+
+
 def again(events: Events) -> None:
     """A second promotion on the same evidence, under the next number."""
     last = deepcopy(promotion_at(events, -1))
@@ -156,6 +168,8 @@ FORGED: dict[str, tuple[Callable[[Events], object], str]] = {
     "an unknown machine that judged": (judged(env_sha256=OTHER), "judged on a machine"),
     "a successor that doesn't exist": (added("KernelDeprecated", superseded_by="another_v1"), "superseded_by"),
     "a revocation of no kernel": (added("KernelRevoked", kernel_id="another_v1"), "kernel"),
+    "a verification on another GPU": (on_another_gpu("verified_seq"), "GPU of the task"),
+    "a benchmark on another GPU": (on_another_gpu("benchmark_seq"), "GPU of the task"),
     "a replication of another measurement": (added("ReplicationRecorded", benchmark_seq=3), "benchmark_seq"),
     "a withdrawal of no benchmark": (added("BenchmarkInvalidated", benchmark_seq=3), "benchmark_seq"),
 }

@@ -1,6 +1,7 @@
 """The registry: what a promotion must bear out, and what becomes of a kernel."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -22,7 +23,7 @@ from tests.projections.histories import (
     rebuild,
     revoke,
 )
-from tests.projections.values import GATES, candidate, digest, environment, task
+from tests.projections.values import GATES, candidate, captured, digest, environment, task
 
 FAMILIAR = {
     *("kernel_id", "op", "language", "source_path", "target_gpu", "dtype", "shape", "verification"),
@@ -128,6 +129,25 @@ def test_a_promotion_that_its_evidence_does_not_bear_out_is_a_broken_ledger(chan
     run = benchmarked(history)
     history.add(run.promotion(**changes))
     with pytest.raises(LedgerCorrupt, match=f"event {len(history.events)} promotes"):
+        rendered(history)
+
+
+@pytest.mark.parametrize("gpu", ["h100", "cpu"])
+@pytest.mark.parametrize("measured_too", [False, True])
+def test_a_promotion_stands_on_machines_with_the_gpu_of_its_task(gpu, measured_too):
+    """An H100's evidence promotes nothing for an H200, and neither does an interpreter's that is called real."""
+    history = opened()
+    history.add(captured(gpu))
+    elsewhere = environment(gpu)
+    run = benchmarked(history).verify(env_sha256=elsewhere.env_sha256).benchmark()
+    changes = {}
+    if measured_too:
+        names = ("env_sha256", "perf_key", "abi_key")
+        changes = {name: getattr(elsewhere, name) for name in names}
+        last = history.events[-1]
+        history.events[-1] = replace(last, event=last.event.model_copy(update={"env_sha256": elsewhere.env_sha256}))
+    history.add(run.promotion(**changes))
+    with pytest.raises(LedgerCorrupt, match="for a task on 'h200'"):
         rendered(history)
 
 

@@ -74,6 +74,10 @@ def promoted(state, seq, event, digest):
     pairs += [(f"{name} of the evidence", [judged[name], timed[name]], [event[name]] * 2) for name in names]
     _, machine = state.machines.get(timed["env_sha256"], (0, {}))
     pairs += [(name, machine.get(name), event[name]) for name in ("perf_key", "abi_key")]
+    target = event["task"]["target"]["gpu"]
+    for one in (judged, timed) if target != "cpu" else ():
+        _, captured = state.machines.get(one["env_sha256"], (0, {}))
+        pairs.append(("GPU of the task", target, ((captured.get("environment") or {}).get("gpu") or {}).get("slug")))
     pairs += [
         ("judged on a machine", True, state.machines.get(judged["env_sha256"], (seq,))[0] < event["verified_seq"])
     ]
