@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from forge.errors import EnvironmentUnfit, LedgerCorrupt, StorageFailed, WorkspaceNotFound
-from forge.ledger.audit.read_only import connect_to_read
+from forge.ledger.audit.read_only import connect_to_read, require_regular_journal
 
 BUSY_TIMEOUT_S = 30.0
 """Seconds that SQLite waits for a lock. Writers queue on the lock file, so this wait is rarely needed."""
@@ -44,12 +44,13 @@ _OCTAL = re.compile(r"\\([0-7]{3})")
 def connect(path: Path, *, read_only: bool, create: bool = False) -> sqlite3.Connection:
     """Open a database that exists, or that `create` makes; nothing of it is read yet.
 
-    Raises EnvironmentUnfit if SQLite is older than 3.37.
+    Raises EnvironmentUnfit if SQLite is older than 3.37, and LedgerCorrupt for a journal that is no regular file.
     """
     if sqlite3.sqlite_version_info < MINIMUM_SQLITE:
         raise EnvironmentUnfit(f"SQLite {sqlite3.sqlite_version} is too old: expected 3.37 or newer")
     if read_only:
         return connect_to_read(path, timeout_s=BUSY_TIMEOUT_S)
+    require_regular_journal(path)
     mode = "rwc" if create else "rw"
     return sqlite3.connect(
         f"{path.as_uri()}?mode={mode}",

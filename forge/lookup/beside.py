@@ -48,8 +48,9 @@ def newest_decision(home: str) -> Decided | None:
 
     path = f"{home}/{LEDGER_FILE}"
     try:
-        if not os.path.isfile(path):
-            return None
+        journal = f"{path}-journal"
+        if not os.path.isfile(path) or (os.path.exists(journal) and not os.path.isfile(journal)):
+            return None  # SQLite would wait for a pipe in the place of a journal
         log = f"{path}-wal"
         still = "" if os.path.exists(log) and os.path.getsize(log) else "&immutable=1"
         uri = f"file:{quote(os.fsencode(path))}?mode=ro{still}"

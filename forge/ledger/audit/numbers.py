@@ -9,6 +9,7 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from forge.errors import UsageError
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.each_ledger import Row
 from forge.ledger.audit.early_stop import stop_differences
@@ -26,6 +27,7 @@ from forge.ledger.audit.rule import (
 )
 from forge.ledger.audit.samples import Document, contenders_of, first_and_confirmation, summary, workload
 from forge.ledger.audit.stored import stored_document
+from forge.proof.files import read
 
 _BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
 _REFERENCED_TYPES = (*_BENCHMARKS, "CandidateVerified", "ShapeTimed")
@@ -265,9 +267,9 @@ class Numbers:
     def _of_run(self, run_id: str) -> Iterator[Difference]:
         """Check that the samples in a sealed run's folder are those that its last event with samples names."""
         try:
-            content = (self._runs / run_id / "benchmark_samples.json").read_bytes()
-        except OSError:
-            return  # the check of the manifest reports a missing file
+            content = read(self._runs / run_id / "benchmark_samples.json")
+        except UsageError:
+            return  # the check of the manifest reports a file that is missing, or is no file
         found = hashlib.sha256(content).hexdigest()
         yield from differences(self._samples[run_id], found, f"run {run_id}/benchmark_samples.json")
 

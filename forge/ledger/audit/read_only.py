@@ -8,7 +8,7 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
-from forge.errors import EnvironmentUnfit
+from forge.errors import EnvironmentUnfit, LedgerCorrupt
 
 _INDEX_ERRORS = (sqlite3.SQLITE_IOERR_SHMOPEN, sqlite3.SQLITE_IOERR_SHMSIZE, sqlite3.SQLITE_IOERR_SHMMAP)
 """Error codes of SQLite if it can't create the index."""
@@ -17,7 +17,11 @@ _PRIMARY_CODE_MASK = 0xFF
 
 
 def connect_to_read(path: Path, *, timeout_s: float) -> sqlite3.Connection:
-    """Open a database read-only; raise EnvironmentUnfit for a log that can't be read here, or SQLite's own error."""
+    """Open a database read-only; raise EnvironmentUnfit for a log that can't be read here, or SQLite's own error.
+
+    Raises LedgerCorrupt for a journal that is no regular file.
+    """
+    require_regular_journal(path)
     uri = f"{path.resolve().as_uri()}?mode=ro"
     if _needs_an_index_that_cannot_be_made(uri, timeout_s):
         log = path.resolve().with_name(f"{path.resolve().name}-wal")
@@ -30,6 +34,13 @@ def connect_to_read(path: Path, *, timeout_s: float) -> sqlite3.Connection:
             )
         uri += "&immutable=1"
     return _opened(uri, timeout_s)
+
+
+def require_regular_journal(path: Path) -> None:
+    """Raise LedgerCorrupt for a pipe or another special file in the place of a journal: SQLite would wait for it."""
+    journal = path.resolve().with_name(f"{path.resolve().name}-journal")
+    if journal.exists() and not journal.is_file():
+        raise LedgerCorrupt(f"{str(journal)!r} isn't a regular file: SQLite makes no other journal; move it away")
 
 
 def _needs_an_index_that_cannot_be_made(uri: str, timeout_s: float) -> bool:

@@ -8,9 +8,11 @@ import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from forge.errors import UsageError
 from forge.ledger.audit.each_ledger import Row
 from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.samples import Document
+from forge.proof.files import read
 
 TYPES = (
     *("PromptRendered", "CandidateSubmitted", "CandidateVerified", "CandidateRejected"),
@@ -32,7 +34,7 @@ def sealed_file_problems(rows: Iterable[Row], runs: Path) -> Iterator[AuditProbl
                 yield from _of_folder(seq, runs / event["run_id"], files)
             else:
                 _name(files, kind, event)
-        except (*MALFORMED_ERRORS, OSError):
+        except (*MALFORMED_ERRORS, UsageError):
             continue  # the checks of the payload, the report and the manifest tell it
 
 
@@ -55,7 +57,7 @@ def _name(files: dict[str, str | None], kind: bytes, event: Document) -> None:
 
 
 def _of_folder(seq: int, folder: Path, files: dict[str, str | None]) -> Iterator[AuditProblem]:
-    listed = {one["path"]: one["sha256"] for one in json.loads((folder / "manifest.json").read_bytes())["files"]}
+    listed = {one["path"]: one["sha256"] for one in json.loads(read(folder / "manifest.json"))["files"]}
     for name, digest in sorted(files.items()):
         if digest is not None and listed.get(name) != digest:
             yield AuditProblem(seq, f"run {folder.name}/{name}", digest, str(listed.get(name, "missing")))

@@ -4,7 +4,9 @@ import hashlib
 import json
 from pathlib import Path
 
+from forge.errors import UsageError
 from forge.ledger.audit.samples import Document
+from forge.proof.files import read
 
 
 def stored_document(runs: Path, digest: str) -> Document | None:
@@ -21,7 +23,7 @@ def stored_document(runs: Path, digest: str) -> Document | None:
 def stored_bytes(runs: Path, digest: str) -> bytes | None:
     """Return the bytes stored under a digest; None if they are missing or have another digest."""
     try:
-        content = (runs / "cas" / digest[:2] / digest).read_bytes()
-    except OSError:
+        content = read(runs / "cas" / digest[:2] / digest)
+    except UsageError:  # also for a pipe, which would hold the check up
         return None
     return content if hashlib.sha256(content).hexdigest() == digest else None
