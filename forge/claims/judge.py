@@ -22,6 +22,8 @@ TIME_SLACK_DIGITS = 0.5005
 rest is for the decimal form of a measured time."""
 _RESIDENT = re.compile(r"\bresident operands\b", re.I)
 """Words that make a sentence one about operands in the last-level cache."""
+_PERCENTILE = re.compile(r"\bp[19]0\b|percentile", re.I)
+"""Words that make a time one of the distribution's, beside its median."""
 _NEVER: dict[Kind, tuple[Problem, str]] = {
     "unreadable": ("unreadable", "{} can't be read: say it as a ratio (`1.29x`), with its interval and its event"),
     "boast": ("no_measure", "no event can bear out {}: name a ratio, its interval and its event"),
@@ -53,12 +55,18 @@ def judge(sentence: Sentence, evidence: ClaimEvidence) -> tuple[JudgedFigure, ..
     ids = [(match.start(), match[0]) for match in named.KERNEL_ID.finditer(sentence.text)]
     judged: list[JudgedFigure] = []
     about, since = found, 0
-    for figure in sorted(sentence.figures, key=lambda one: one.start):
-        # A figure is said of the kernels that are named between the last figure and this one.
+    figures = sorted(sentence.figures, key=lambda one: one.start)
+    for figure in figures:
+        # A figure is said of the kernels that are named between the last figure and this one; the last one also of
+        # those behind it.
         between = {kernel_id for start, kernel_id in ids if since <= start < figure.start}
         if between:
             about = tuple(one for one in found if one.kernel_id in between)
             since = figure.end
+        if figure is figures[-1]:
+            behind = {kernel_id for start, kernel_id in ids if start > figure.start}
+            behind -= {one.kernel_id for one in about}
+            about += tuple(one for one in found if one.kernel_id in behind)
         judged.append(_judged(figure, sentence, about, unknown, evidence))
     return tuple(judged)
 
@@ -122,7 +130,7 @@ def _faults(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> 
     elif figure.kind == "floor_share":
         yield from _floor_share(figure, sentence, measured)
     else:
-        yield from _time(figure, measured)
+        yield from _time(figure, sentence, measured)
     if figure.best_case:
         yield fault("best_case", f"{figure.said!r} is said of the best of several: name the one, or a lower end")
     yield from unnamed(sentence, measured)
@@ -182,12 +190,15 @@ def _floor_share(figure: SpokenFigure, sentence: Sentence, measured: Measurement
         yield fault(problem, f"{figure.said!r}: measured were {measured.floor_share:.0%} of the floor")
 
 
-def _time(figure: SpokenFigure, measured: Measurement) -> Faults:
-    known = [measured.first.floor_ns, measured.timing.harness_ns]
+def _time(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Faults:
+    text, named_kinds = sentence.text.lower(), {one.kind for one in named.baselines(sentence.block)}
+    known = [measured.first.floor_ns] if "floor" in text else []
+    known += [measured.timing.harness_ns] if "path" in text else []
     for side in (measured.first, measured.first.confirmation):
         if side is not None:
-            known += [side.candidate.median_ns, side.candidate.p10_ns, side.candidate.p90_ns]
-            known += [one.baseline_median_ns for one in side.speedups]
+            known += [side.candidate.median_ns]
+            known += [side.candidate.p10_ns, side.candidate.p90_ns] if _PERCENTILE.search(text) else []
+            known += [one.baseline_median_ns for one in side.speedups if one.baseline in named_kinds]
     if any(_same_time(true, figure) for true in known):
         return
     problem: Problem = "overstated" if figure.value < measured.candidate.median_ns else "not_measured"
@@ -196,8 +207,9 @@ def _time(figure: SpokenFigure, measured: Measurement) -> Faults:
 
 
 def _same_time(true_ns: float, figure: SpokenFigure) -> bool:
+    """Return whether a time is the true one, rounded in its last digit; rounded to nothing it says nothing."""
     distance = abs(true_ns / figure.unit - value_of(figure.number))
-    return distance <= TIME_SLACK_DIGITS * 10.0 ** -decimals_of(figure.number)
+    return figure.value > 0 and distance <= TIME_SLACK_DIGITS * 10.0 ** -decimals_of(figure.number)
 
 
 def _launch(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> str | None:

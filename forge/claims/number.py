@@ -60,10 +60,11 @@ def value_of(text: str) -> float:
 
 def decimals_of(text: str) -> int:
     """Return how many digits stand behind the point."""
+    text, _, exponent = text.lower().partition("e")
     if re.fullmatch(r"\d{1,3}(?:[,']\d{3})+", text):
-        return 0
+        return max(0, -int(exponent or 0))
     _, point, behind = text.replace(",", ".").rpartition(".")
-    return len(behind) if point and behind.isdigit() else 0
+    return max(0, (len(behind) if point and behind.isdigit() else 0) - int(exponent or 0))
 
 
 def rounds_to(true: float, text: str) -> bool:

@@ -247,6 +247,34 @@ def test_one_ratio_for_two_kernels_has_to_hold_for_both() -> None:
     assert problems(swapped, found)
 
 
+@pytest.mark.parametrize("said", ["{}, like {other}.", "Like {other}, {}.", "{}; the same holds for {other}."])
+def test_a_ratio_is_said_of_a_kernel_that_is_named_behind_it_too(said: str) -> None:
+    other = measurement({"compile": (1.05, 1.04, 1.06)}, gpu="rtx4070")
+    found = evidence(measurement(), dataclasses.replace(other, seq=7))
+    true = f"{KERNEL} is 1.291x as fast as torch.compile {TRUE_INTERVAL}"
+    assert problems(f"{true}.", found) == set()
+    assert problems(said.format(true, other="triton_rmsnorm_rtx4070_bf16_b16_h4096_v1"), found)
+
+
+@pytest.mark.parametrize(
+    ("said", "may_be_said"),
+    [
+        ("takes 1.892 us", True),
+        ("takes 1.892e3 ns", True),
+        ("takes 1.892 us, eager 22.881 us", True),
+        ("has a floor of 0.681 us", True),
+        ("takes 0.681 us", False),
+        ("takes 22.881 us", False),
+        ("takes 0 us", False),
+        ("takes 0 ms", False),
+        ("takes 0.00 s", False),
+        ("takes 1e-7 s", False),
+    ],
+)
+def test_a_time_is_the_kernels_own_unless_its_sentence_says_whose(said: str, may_be_said: bool) -> None:
+    assert (problems(f"{KERNEL} {said} per call.") == set()) == may_be_said
+
+
 def test_a_kernels_id_is_believed_before_the_sentences_around_it() -> None:
     true = f"{KERNEL} is 1.29x faster than torch.compile {TRUE_INTERVAL}."
     assert problems(f"Nothing is known of the H100 in fp16. {true}") == set()
