@@ -83,6 +83,16 @@ MOST = re.compile(
 """Pattern of words by which a number is said of the best of several."""
 
 
+LEAST = re.compile(
+    r"(?:\b(?:at least|(?:more|better|higher|faster) than|over|above|beyond"
+    r"|(?:no|not|never|nothing) (?:less|lower|worse|below)(?: than)?|exceed(?:s|ed|ing)?|upwards of|a minimum of)|[>\u2265])[\s=]*$",
+    re.I,
+)
+"""Pattern of words right before a number by which it is a lower bound."""
+OPERATOR = re.compile(rf"\^$|(?:(?<![\w.])\d[\d.,]*|\b{WORD})\s*(?:[*^/+]|times)\s*$", re.I)
+"""Pattern of a number and a sign right before a number: with it they are worth something else."""
+
+
 def _form(kind: Kind, expression: str, *, beside_speed: bool = False) -> tuple[Kind, re.Pattern[str], bool]:
     """Return a form, and whether it counts only in a sentence with a word of speed."""
     return kind, re.compile(expression, re.I), beside_speed

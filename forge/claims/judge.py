@@ -20,6 +20,8 @@ from forge.platforms import PROCESSORS, Processor
 TIME_SLACK_DIGITS = 0.5005
 """Largest distance of a written time from the true one, as a share of its last digit. Half a digit is rounding; the
 rest is for the decimal form of a measured time."""
+MOST_ROUNDING = 0.05
+"""Largest share by which rounding may better a time or a rate: 0.8 PFLOP/s isn't 1 PFLOP/s. Chosen."""
 _RESIDENT = re.compile(r"\bresident operands\b", re.I)
 """Words that make a sentence one about operands in the last-level cache."""
 _PERCENTILE = re.compile(r"\bp[19]0\b|percentile", re.I)
@@ -208,8 +210,9 @@ def _time(figure: SpokenFigure, sentence: Sentence, measured: Measurement) -> Fa
 
 def _same_time(true_ns: float, figure: SpokenFigure) -> bool:
     """Return whether a time is the true one, rounded in its last digit; rounded to nothing it says nothing."""
-    distance = abs(true_ns / figure.unit - value_of(figure.number))
-    return figure.value > 0 and distance <= TIME_SLACK_DIGITS * 10.0 ** -decimals_of(figure.number)
+    true, said = true_ns / figure.unit, value_of(figure.number)
+    slack = TIME_SLACK_DIGITS * 10.0 ** -decimals_of(figure.number)
+    return said >= (1 - MOST_ROUNDING) * true > 0 and abs(true - said) <= slack
 
 
 def _launch(figure: SpokenFigure, sentence: Sentence, evidence: ClaimEvidence) -> str | None:
@@ -253,4 +256,6 @@ def _published_rates(processor: Processor) -> list[float]:
 
 
 def _is_rate(figure: SpokenFigure, rates: Iterable[float]) -> bool:
-    return any(rounds_to(rate / figure.unit, figure.number) for rate in rates)
+    return any(
+        rounds_to(rate / figure.unit, figure.number) and figure.value <= (1 + MOST_ROUNDING) * rate for rate in rates
+    )

@@ -13,7 +13,11 @@ _LATIN = "aeopcyijshdqwABEKMHOPCTYIJSoOABEZHIKMNPTYX"
 """Latin letters that the Cyrillic and Greek ones above look like (unicode.org/Public/security, confusables)."""
 _FRACTIONS = {"\u00bd": ".5", "\u00bc": ".25", "\u00be": ".75"}
 _SIGNS = str.maketrans(
-    dict.fromkeys("\u00d7\u2715\u2716\u2a2f\u0445\u0425\u2573", "x")
+    dict.fromkeys(
+        "\u00d7\u2715\u2716\u2717\u2718\u2a2f\u2a09\u2a30\u2a31\u2a34\u2a35\u292b\u292c\u2612\u2613\u274c\u274e\u2573\u0445\u0425\u03c7",
+        "x",
+    )
+    | dict.fromkeys("\u2217\u22c5\u00b7\u2219\u2022", "*")
     | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-")
     | dict.fromkeys("\u2018\u2019\u02bc", "'")
     | dict.fromkeys("\u00b5\u03bc", "u")
@@ -22,6 +26,8 @@ _SIGNS = str.maketrans(
     | {"\u066b": ".", "\u066a": "%"}
 )
 """One sign for all that look alike; the first line holds multiplication signs and the Cyrillic letter like them."""
+_POWERS = re.compile("([\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+)")
+"""Pattern of a number as an exponent, which isn't a digit of the number before it."""
 _TEX_TIMES = re.compile(r"(?:(?<=\d)\})?\s?\{?\\times\b\s?\}?")
 """Pattern of TeX's sign for times."""
 _CONTROL = re.compile(r"[\x00-\x09\x0b-\x1f\x7f]")
@@ -45,10 +51,17 @@ def plain(text: str) -> str:
     if text.isascii() and not _CONTROL.search(text):
         return text
     # Unicode sorts a run of combining marks in quadratic time, so they go before it is asked.
-    marked = "".join(_FRACTIONS.get(sign, sign) for sign in text if not unicodedata.combining(sign))
+    text = _POWERS.sub(r"^\1", text)
+    marked = "".join(_digits(_FRACTIONS.get(sign, sign)) for sign in text if not unicodedata.combining(sign))
     folded = unicodedata.normalize("NFKC", marked.translate(_SIGNS)).translate(_SIGNS)
     kept = (sign for sign in folded if sign == "\n" or unicodedata.category(sign) not in ("Cc", "Cf", "Cs", "Mn"))
     return "".join(" " if unicodedata.category(sign) == "Zs" else sign for sign in kept)
+
+
+def _digits(sign: str) -> str:
+    """Return a number that is one sign, such as a circled or a Roman one, in digits; any other sign as it is."""
+    value = unicodedata.numeric(sign, 0.5) if len(sign) == 1 and unicodedata.category(sign) in ("No", "Nl") else 0.5
+    return str(int(value)) if value.is_integer() and not _POWERS.match(sign) else sign
 
 
 def value_of(text: str) -> float:

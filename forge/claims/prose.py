@@ -190,7 +190,7 @@ class _Text(HTMLParser):
         self.parts.append(data)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.parts += ["" if _JOINED.fullmatch(tag) else " "]
+        self.parts += ["^" if tag == "sup" else "" if _JOINED.fullmatch(tag) else " "]
         self.parts += [f" {value} " for name, value in attrs if name in _SHOWN and value]
 
     def handle_endtag(self, tag: str) -> None:

@@ -17,6 +17,10 @@ def faults_of_ratio(figure: SpokenFigure, found: Interval, over: str) -> Iterato
         how = "is above the ratio" if above else "isn't what was measured"
         why = f"{figure.said!r} {how}: measured were {found.ratio:.3f}x ({true}) over {over}"
         yield fault("overstated" if above else "not_measured", why)
+    elif figure.least and figure.value > found.low and not rounds_to(found.low, figure.number):
+        yield fault(
+            "overstated", f"{figure.said!r} is said as the least: the interval begins at {written(found.low)}x"
+        )
     if figure.interval is None:
         yield fault("no_interval", f"{figure.said!r} comes without its 95 % interval, {true}")
     elif not (rounds_to(found.low, figure.interval[0]) and rounds_to(found.high, figure.interval[1])):

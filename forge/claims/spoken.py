@@ -40,6 +40,8 @@ class SpokenFigure:
     """Nanoseconds for a time, units per second for a rate."""
     interval: tuple[str, str] | None = None
     best_case: bool = False
+    least: bool = False
+    """Whether it is said to be a lower bound, as in `more than 1.2x`."""
 
     @property
     def value(self) -> float:
@@ -102,6 +104,8 @@ def figures(text: str) -> tuple[SpokenFigure, ...]:
             if any(taken[match.start() : match.end()]) or denied:
                 continue
             one, brackets = _with_interval(_figure(kind, match), text, named)
+            if kind == "ratio" and forms.OPERATOR.search(text[: match.start()][-LOOKED_BACK:]):
+                one = replace(one, kind="unreadable")
             for start, end in (match.span(), brackets):
                 taken[start:end] = b"x" * (end - start)
             compared = match.groupdict().get("compared")
@@ -124,6 +128,8 @@ def _figure(kind: Kind, match: re.Match[str], unit: float = 1.0) -> SpokenFigure
         number="" if "/" in number else number,
         unit=unit * _PREFIX[(groups.get("prefix") or "").lower()],
         best_case=forms.MOST.search(with_before) is not None,
+        least=forms.LEAST.search(with_before[: -len(match[0]) or None]) is not None
+        or match.string[match.end() :].startswith("+"),
     )
 
 

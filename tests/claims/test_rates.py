@@ -44,6 +44,7 @@ def test_a_calibrated_rate_may_be_said_with_its_event(said: str, found: ClaimEvi
     [
         ("One H200 read 4.26 TB/s: event 2.", "no_measure"),
         ("One H200 read 4.25 TB/s.", "no_measure"),
+        ("One H200 makes 1 PFLOP/s: event 2.", "no_measure"),
         ("One H100 read 4.25 TB/s: event 2.", "wrong_processor"),
         ("It serves 4250 tokens/s: event 2.", "beyond_operation"),
     ],
