@@ -84,8 +84,8 @@ MOST = re.compile(
 
 
 LEAST = re.compile(
-    r"(?:\b(?:at least|(?:more|better|higher|faster) than|over|above|beyond"
-    r"|(?:no|not|never|nothing) (?:less|lower|worse|below)(?: than)?|exceed(?:s|ed|ing)?|upwards of|a minimum of)|[>\u2265])[\s=]*$",
+    r"(?:\b(?:at least|(?:more|better|higher|faster) than|over|above|beyond|exceed(?:s|ed|ing)?|upwards of"
+    r"|a minimum of|(?:no|not|never|nothing) (?:less|lower|worse|below)(?: than)?)|[>\u2265])[\s=]*$",
     re.I,
 )
 """Pattern of words right before a number by which it is a lower bound."""
@@ -159,6 +159,12 @@ FORMS = (
 """Forms in order. Text that one form matched isn't matched by a later one."""
 TIME = re.compile(rf"{_N}\s?(?P<unit>{_UNIT})\b")
 """Pattern of a number with a unit of time."""
+CARRIED = re.compile(
+    r"\b(?:the same (?:holds|goes|is true|applies)|so (?:it is|is it|does it|do|are)|as (?:much|well)|likewise"
+    r"|equally|carr(?:y|ies) over)\b",
+    re.I,
+)
+"""Pattern of words that carry what was said over to something else."""
 DENIAL = re.compile(r"(?:\b(?:cannot|never|not)|n't)\s+(?:be\s+)?$", re.I)
 """Pattern of a negation right before a claim, which then claims nothing."""
 END = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+(?=[\"'(\[*_`~<>=-]*[A-Z0-9]|(?:cpp|cuda|triton|torch|hip|metal)_)")

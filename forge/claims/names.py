@@ -20,6 +20,8 @@ def unnamed(sentence: Sentence, measured: Measurement) -> Faults:
     task, elsewhere = measured.task, _elsewhere(sentence, measured)
     by_id = measured.kernel_id in sentence.cites.kernels
     dtypes = named.dtypes(sentence.text) or named.dtypes(elsewhere)
+    if several := named.first(named.ANY_DTYPE, sentence.text):
+        yield fault("wrong_dtype", f"{several!r}: it was measured in {task.dtype} alone")
     if dtypes and task.dtype not in dtypes:
         yield fault("wrong_dtype", f"{', '.join(sorted(dtypes))}: it was measured in {task.dtype}")
     elif not dtypes and not by_id:
@@ -38,7 +40,7 @@ def _elsewhere(sentence: Sentence, measured: Measurement) -> str:
 
 def _processor(sentence: Sentence, measured: Measurement) -> Faults:
     slug, text = measured.task.target.gpu, sentence.text
-    if several := named.first(named.ANY_PROCESSOR, text):
+    if several := named.first(named.ANY_PROCESSOR, text) or named.several(text):
         why = f"{several!r}: it was measured on {PROCESSORS[slug].name if slug in PROCESSORS else slug} alone"
         yield fault("wrong_processor", why)
     mentioned = named.processors(text) or named.processors(_elsewhere(sentence, measured))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from forge.claims import forms
 from forge.claims.forms import Kind
-from forge.claims.named import Cited, cited
+from forge.claims.named import ANY_PROCESSOR, Cited, cited, first, processors
 from forge.claims.number import plain, value_of
 from forge.claims.prose import Passage
 
@@ -74,6 +74,7 @@ def sentences(passage: Passage) -> Iterator[Sentence]:
         text = part.replace("\n", " ")
         found = _row_figures(passage, text) if passage.cells else figures(text)
         found += _times(text) if cited(text) else ()
+        found += _carried(text) if not found and cited(block) else ()
         line = passage.line + whole.count("\n", 0, start)
         yield Sentence(line=line, text=text, block=block, passage=passage, figures=found)
 
@@ -148,6 +149,13 @@ def _with_interval(
     interval = (match["low"], match["high"]) if match else None
     place = (bracketed.start("low"), bracketed.end()) if bracketed else (one.end, one.end)
     return replace(one, interval=interval), place
+
+
+def _carried(text: str) -> tuple[SpokenFigure, ...]:
+    """Return the words by which a sentence says of another processor what a sentence beside it says of one."""
+    match = forms.CARRIED.search(text)
+    elsewhere = match and (processors(text) or first(ANY_PROCESSOR, text))
+    return (_figure("unreadable", match),) if match and elsewhere else ()
 
 
 def _times(text: str) -> tuple[SpokenFigure, ...]:
