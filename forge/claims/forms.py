@@ -100,23 +100,34 @@ def _form(kind: Kind, expression: str, *, beside_speed: bool = False) -> tuple[K
 
 FORMS = (
     _form("ratio", rf"{_N}x(?!\w)(?!\s*\d){_NO_GPU}{_NO_QUANTITY}{_SLOWER}"),
-    _form("ratio", rf"{_N}(?:x(?!\w)(?!\s*\d)| x(?!\w)(?!\s*[\d.])){_NO_GPU}{_SLOWER}", beside_speed=True),
+    _form("ratio", rf"{_N}(?:x(?!\w)(?!\s*\d)| x(?!\w)(?!\s*\d)(?!\.\d)){_NO_GPU}{_SLOWER}", beside_speed=True),
     _form(
         "ratio",
         rf"{_N}(?=\s*[\[(]\s*{PLAIN_NUMBER}\s?x?\s*(?:to|-)\s*{PLAIN_NUMBER}\s?x?\s*[\])])",
         beside_speed=True,
     ),
     _form("floor_share", rf"{_N}{_PERCENT}\s+of\s+(?:the|its|their|that|what)\b{_NEAR}\bfloor\b"),
-    _form("rate", rf"{_N}\s?(?P<prefix>[kmgtp])?(?:i?B/s(?:ec)?|flops?/s|(?<=[kmgtp])flops?|ops/s)(?!\w)"),
-    _form("rate", rf"{_N}\s?[a-z]+(?:/s(?:ec(?:ond)?)?|\s+(?:per|a|each)\s+second)\b"),
+    _form(
+        "rate",
+        rf"{_N}\s?(?P<prefix>[kmgtp])?(?:i?B(?:\s?/\s?s(?:ec)?|ps)|flops?\s?/\s?s|(?<=[kmgtp])flops?|ops/s)(?!\w)",
+    ),
+    _form(
+        "rate",
+        rf"{_N}\s?(?:[kmgtp]\s|(?:thousand|million|billion)\s)?[a-z]+(?:\s?/\s?s(?:ec(?:ond)?)?|\s+(?:per|a|each)\s+second)\b",
+    ),
+    _form("unreadable", rf"{_N}\s?(?:[kmgtp]i?B\s?\*?\s?s\s?\^?-1|(?:kilo|mega|giga|tera|peta)(?:flops?|bytes?)\b)"),
     _form(
         "boast",
         rf"{_N}{_PERCENT}\s+of\s+(?:the\s+|its\s+)?{_NEAR}\b(?:peak|roofline|speed of light|bandwidth|ceiling)\b"
         r"|\b(?:zero|no|near-zero|negligible|without(?:\s+any)?)[\s-]+(?:\w+\s+){0,2}?overhead\b|\boverhead-free\b"
+        r"|\breach(?:es|ed)?\s+(?:its|the)\s+floor\b|\bat\s+(?:its|the)\s+(?:floor|roofline|speed\s+of\s+light)\b"
         r"|\bzero-cost\b|\bfastest\s+(?:[\w-]+\s+){0,3}?(?:kernels?|implementations?|librar(?:y|ies)|engines?"
         r"|on the market|in the world|available|ever)\b|\bstate[- ]of[- ]the[- ]art\s+(?:performance|speed|throughput"
         r"|latency)\b|\bfastest\b[^.;!?|]{0,60}\b(?:published|known|ever|anyone|anywhere|exists?|to date|so far)\b"
         rf"|\b(?:leav(?:es?|ing)|left)\s+(?:[\w'-]+\s+){{0,2}}?{_LIBRARY}[\w.]*{_NEAR}\bbehind\b"
+        rf"|\b{_LIBRARY}[\w.]*\s+(?:loses?|lost|falls?|fell|lags?)\s+(?:to|behind)\b|\b(?:can't|cannot)\s+(?:keep\s+up|be\s+beaten)\b"
+        rf"|\b(?:wins?|won)\s+(?:against|over)\s+{_LIBRARY}|\bnever\s+loses?\s+to\s+{_LIBRARY}|\b(?:needs?|takes?)\s+longer\s+than\s+(?:{_LIBRARY}|`?(?:cpp|cuda|triton|torch)_)"
+        r"|\bbeats?\s+(?:every|all|any|them|the\s+rest)\b|\b(?:is|are)\s+the\s+(?:fastest|quickest)(?:[.!]|\s*$|\s+in\b)"
         r"|\bfaster\s+than\s+(?:everything|anything)\b|\b(?:unmatched|unbeaten|unrivall?ed|unparallel\w+)\s+(?:performance|speed|throughput)\b"
         r"|\b(?:blazing(?:ly)?|lightning|blistering(?:ly)?|insanely)[- ]fast\b|\b(?:much|far|significantly"
         r"|considerably|dramatically|substantially|vastly|way|several|many|multiple)\s+(?:times\s+)?(?:faster|quicker)\b",
@@ -135,7 +146,10 @@ FORMS = (
         beside_speed=True,
     ),
     _form("unreadable", rf"{NUMBER}\s?{_UNIT}\b{_NEAR}\b{_AGAINST}\b.*?{NUMBER}\s?{_UNIT}\b"),
-    _form("unreadable", rf"{_NW}[\s-]?fold\s+(?:gain|improvement|boost|win|lead|increase|advantage)s?\b"),
+    _form(
+        "unreadable",
+        rf"(?:{_NW}[\s-]?fold|(?:tri|quadru|quintu|sextu)ple)\s+(?:gain|improvement|boost|win|lead|increase|advantage)s?\b",
+    ),
     _form(
         "unreadable",
         rf"{_NW}(?:[\s-]?(?:fold|times)\b(?!\s+(?:have|has|are|is|were|was)\b)|{_PERCENT})",
@@ -143,7 +157,7 @@ FORMS = (
     ),
     _form(
         "unreadable",
-        rf"\b(?:{_COMPARED}|factor)\s*(?:of|is|was|by|:|=)\s*(?:about\s+|a\s+factor\s+of\s+){{0,2}}{_NW}",
+        rf"\b(?:{_COMPARED}|factor|boost|gain|improvement)\s*(?:of|is|was|by|:|=)\s*(?:about\s+|a\s+factor\s+of\s+){{0,2}}{_NW}",
         beside_speed=True,
     ),
     _form("unreadable", rf"\b{WORD}\s?[a-z]+(?:/s|\s+(?:per|a|each)\s+s)(?:ec(?:ond)?)?\b"),
@@ -151,14 +165,20 @@ FORMS = (
     _form("unreadable", rf"\b{_COMPARED}{_BESIDE}{_ANY_NUMBER}"),
     _form(
         "unreadable",
-        rf"\b{_FACTOR}\s+(?:of\s+)?(?:as\s+(?:fast|quick)|(?:the|its|their)\s+{_AMOUNT})"
-        rf"|\b(?:doubl|tripl|quadrupl|halv)(?:es?|ed|ing)\b{_NEAR}\b(?:{_AMOUNT}|(?:tokens|requests)\b)|\bcut(?:s|ting)?\b{_NEAR}\bin\s+half\b"
+        rf"\b{_FACTOR}\s+of\s+(?:what\s+)?{_LIBRARY}|\b{_FACTOR}\s+(?:of\s+)?(?:as\s+(?:fast|quick)|(?:the|its|their)\s+{_AMOUNT})"
+        rf"|\b(?:doubl|tripl|quadrupl|quintupl|halv)(?:es?|ed|ing)\b{_NEAR}\b(?:{_AMOUNT}|(?:tokens|requests)\b)|\bcut(?:s|ting)?\b{_NEAR}\bin\s+half\b"
         rf"|\b(?:an?|by|{WORD})\s+orders?[- ]of[- ]magnitude\b",
     ),
 )
 """Forms in order. Text that one form matched isn't matched by a later one."""
-TIME = re.compile(rf"{_N}\s?(?P<unit>{_UNIT})\b")
+TIME = re.compile(rf"{_N}\s?-?(?P<unit>{_UNIT}|(?:[num]|nano|micro|milli)?sec(?:ond)?s?)\b")
 """Pattern of a number with a unit of time."""
+OTHER_TIME = re.compile(
+    rf"(?:{_N}|\b(?:{WORD}|half an?|a))\s?(?:clock\s+)?(?:cycles|ticks)\b"
+    rf"|\b(?:{WORD}|half an?|an?)\s(?:nano|micro|milli)seconds?\b",
+    re.I,
+)
+"""Pattern of a time in words, or in a unit that no event has."""
 CARRIED = re.compile(
     r"\b(?:the same (?:holds|goes|is true|applies)|so (?:it is|is it|does it|do|are)|as (?:much|well)|likewise"
     r"|equally|carr(?:y|ies) over)\b",
@@ -171,15 +191,30 @@ END = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+(?=[\"'(\[*_`~<>=-]*[A-Z0-9]|(?:cpp|
 """End of a sentence. A kernel's id may begin the next one without a capital."""
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|approx|resp|cf|no|fig|max|min)\.$", re.I)
 """Pattern of an abbreviation whose full stop ends no sentence."""
-CELL = re.compile(rf"\s*+(?:about|approx\.?|up to|[~<>=≈≥≤*]+)?\s*+{_N}(?P<percent>\s?%)?", re.I)
+CELL = re.compile(rf"\s*+(?:about|around|approx\.?|up to|[~<>=≈≥≤*(+]+)*\s*+{_N}(?P<percent>\s?%)?", re.I)
 """Pattern of a table's cell that is one number."""
-FLOOR_COLUMN = re.compile(r"\bfloor\b", re.I)
+CELL_WORD = re.compile(rf"\s*{WORD}\b", re.I)
+"""Pattern of a cell whose number is in words."""
+CELL_MORE = re.compile(rf"{NUMBER}|:\s?\d")
+"""Pattern of a second number of a cell."""
+TIME_COLUMN = re.compile(
+    r"[(\[,]\s*(?P<unit>ns|us|ms|s|(?:nano|micro|milli)?seconds)\b|\b(?P<bare>ns|us|ms)\s*$", re.I
+)
+"""Pattern of the heading of a column with times, which ends in their unit."""
+FLOOR_COLUMN = re.compile(r"\bfloor\b|\broofline\b", re.I)
 """Pattern of the heading of a column with shares of the floor."""
 RATE_COLUMN = re.compile(
-    r"(?:\b|(?<=\d))(?P<prefix>[kmgtp])?(?:i?b/s|flops?/s|(?<=[kmgtp])flops)\b|\b[a-z]+/s\b", re.I
+    r"(?:\b|(?<=\d))(?P<prefix>[kmgtp])?(?:i?b(?:/s|ps|\s+per\s+second)|flops?/s|(?<=[kmgtp])flops)\b"
+    r"|\b[a-z]+(?:/s|\s+per\s+second)\b",
+    re.I,
 )
 """Pattern of the heading of a column with rates, as GB/s or FLOP/s."""
-RATIO_COLUMN = re.compile(r"speed-?up|\bratio\b|\bfaster\b|\bas fast\b", re.I)
+RATIO_COLUMN = re.compile(
+    r"speed-?up|\bratio\b|\bfaster\b|\bas fast\b"
+    r"|\b(?:gain|factor|improvement|x)\b(?:\s+(?:over|vs\.?|against)\b|\s*$)"
+    rf"|^\s*(?:vs\.?|over|against)\s+{_LIBRARY}",
+    re.I,
+)
 """Pattern of the heading of a column with speedups."""
 INTERVAL_COLUMN = re.compile(r"interval|\bci\b|95\s?%", re.I)
 """Pattern of the heading of a column with intervals."""

@@ -26,7 +26,7 @@ _SIGNS = str.maketrans(
     | {"\u066b": ".", "\u066a": "%"}
 )
 """One sign for all that look alike; the first line holds multiplication signs and the Cyrillic letter like them."""
-_POWERS = re.compile("([\u00b2\u00b3\u00b9\u2070\u2074-\u2079]+)")
+_POWERS = re.compile("([\u00b2\u00b3\u00b9\u2070\u2074-\u2079\u207a\u207b]+)")
 """Pattern of a number as an exponent, which isn't a digit of the number before it."""
 _TEX_TIMES = re.compile(r"(?:(?<=\d)\})?\s?\{?\\times\b\s?\}?")
 """Pattern of TeX's sign for times."""

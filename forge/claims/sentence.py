@@ -4,6 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from forge.claims.evidence import Measurement
 from forge.claims.named import baseline_name
+from forge.claims.number import plain
+from forge.claims.spoken import figures
 from forge.domain.digest import Value
 from forge.domain.evidence import Interval, Speedup
 from forge.domain.policy import Regime
@@ -61,8 +63,9 @@ def taken_back(measured: Measurement) -> ClaimSentence:
     """Return the sentence that nothing may be said about its speed, and why."""
     ended = measured.ended
     assert ended is not None
-    why = f"it was {ended.word} ({_one_line(ended.why)})"
-    text = f"Nothing may be said about the speed of {_subject(measured)}: {why}"
+    why = _one_line(ended.why)
+    reason = "" if figures(plain(why)) else f" ({why})"  # a reason that quotes a speed would say it
+    text = f"Nothing may be said about the speed of {_subject(measured)}: it was {ended.word}{reason}"
     return _sentence("nothing", text, ended.seq, ended.event_type)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from forge.claims import forms
 from forge.claims.forms import Kind
-from forge.claims.named import ANY_PROCESSOR, Cited, cited, first, processors
+from forge.claims.named import ANY_PROCESSOR, EVENT, KERNEL_ID, Cited, cited, first, processors
 from forge.claims.number import plain, value_of
 from forge.claims.prose import Passage
 
@@ -20,8 +20,8 @@ LOOKED_BACK = 40
 """Number of characters before a figure that are searched for `up to`: longer than each such phrase."""
 REPEATED_WITHIN = 7
 """Largest number of characters between `1.29x` and `faster than eager`, of which it is the measure."""
-_TIME_NS = {"ns": 1.0, "us": 1e3, "ms": 1e6, "s": 1e9}
-"""Number of nanoseconds in a unit of time."""
+_TIME_NS = {"n": 1.0, "u": 1e3, "mic": 1e3, "mil": 1e6, "m": 1e6, "s": 1e9}
+"""Beginning of a unit of time -> its number of nanoseconds."""
 _PREFIX = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12, "p": 1e15}
 """Factor of a unit's prefix."""
 
@@ -96,7 +96,7 @@ def figures(text: str) -> tuple[SpokenFigure, ...]:
     for match in named:
         taken[match.start() : match.end()] = b"x" * len(match[0])
     found: list[SpokenFigure] = []
-    speaks = forms.SPEED.search(text) is not None
+    speaks = (forms.SPEED.search(text) or KERNEL_ID.search(text)) is not None
     for kind, expression, beside_speed in forms.FORMS:
         if beside_speed and not speaks:
             continue
@@ -160,7 +160,13 @@ def _carried(text: str) -> tuple[SpokenFigure, ...]:
 
 def _times(text: str) -> tuple[SpokenFigure, ...]:
     """Return the times in a sentence that cites evidence; most other times aren't about kernels."""
-    return tuple(_figure("time", match, _TIME_NS[match["unit"]]) for match in forms.TIME.finditer(text))
+    read = tuple(_figure("time", match, unit_ns(match["unit"])) for match in forms.TIME.finditer(text))
+    return read + tuple(_figure("unreadable", match) for match in forms.OTHER_TIME.finditer(text))
+
+
+def unit_ns(unit: str) -> float:
+    """Return the number of nanoseconds in a unit of time, as `us` or `microseconds`."""
+    return next(factor for start, factor in _TIME_NS.items() if unit.startswith(start))
 
 
 def _row_figures(passage: Passage, whole: str) -> tuple[SpokenFigure, ...]:
@@ -178,21 +184,27 @@ def _row_figures(passage: Passage, whole: str) -> tuple[SpokenFigure, ...]:
     found: list[SpokenFigure] = []
     offset = 0
     for cell, header in zip(cells, headers, strict=False):
-        for one in figures(cell) or _by_column(cell, header):
+        for one in figures(cell) or _by_column(cell, header, is_cited=bool(cited(whole))):
             own = replace(one, interval=one.interval or interval) if one.kind == "ratio" else one
             found.append(replace(own, start=one.start + offset, end=one.end + offset))
         offset += len(cell) + len(CELL_GAP)
     return tuple(found)
 
 
-def _by_column(cell: str, header: str) -> tuple[SpokenFigure, ...]:
+def _by_column(cell: str, header: str, *, is_cited: bool) -> tuple[SpokenFigure, ...]:
     match = forms.CELL.match(cell)
     if match is None:
-        return ()
-    if match["percent"] and forms.FLOOR_COLUMN.search(header):
+        word = forms.CELL_WORD.match(cell) if forms.RATIO_COLUMN.search(header) else None
+        return (_figure("unreadable", word),) if word else ()
+    if (match["percent"] or "%" in header) and forms.FLOOR_COLUMN.search(header):
         return (_figure("floor_share", match),)
+    if unit := forms.TIME_COLUMN.search(header):
+        return (_figure("time", match, unit_ns((unit["unit"] or unit["bare"]).lower())),) if is_cited else ()
     if unit := forms.RATE_COLUMN.search(header):
         return (_figure("rate", match, _PREFIX[(unit["prefix"] or "").lower()]),)
     if forms.RATIO_COLUMN.search(header):
-        return (_with_interval(_figure("ratio", match), cell, tuple(forms.NAMED_INTERVAL.finditer(cell)))[0],)
+        one, brackets = _with_interval(_figure("ratio", match), cell, tuple(forms.NAMED_INTERVAL.finditer(cell)))
+        rest = cell[match.end() : brackets[0]] + cell[max(match.end(), brackets[1]) :]
+        beside = None if one.interval else forms.CELL_MORE.search(EVENT.sub(" ", rest))
+        return (replace(one, kind="unreadable") if match["percent"] or beside else one,)
     return ()

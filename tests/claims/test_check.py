@@ -195,6 +195,14 @@ def test_evidence_that_was_taken_back_carries_nothing_but_history(word: str) -> 
     assert problems(f"Before it was {word} (event 7): {TRUE}", found) == set()
 
 
+def test_the_sentence_of_what_was_taken_back_quotes_no_speed_and_stands() -> None:
+    ended = Withdrawn(seq=7, event_type="ReplicationRecorded", word="contradicted", why="1.9x (1.8 to 2.0x) again")
+    found = evidence(measurement(ended=ended))
+    (sentence,) = kernel_sentences(measurement(ended=ended))
+    assert "1.9x" not in sentence.text
+    assert checked(sentence.text, found).flagged == ()
+
+
 def test_a_measurement_without_a_verdict_carries_nothing() -> None:
     found = evidence(measurement(no_verdict="NOISE_TOO_HIGH"))
     assert "no_verdict" in problems(f"1.291x over torch.compile (1.288 to 1.295x) {WHERE}: event {SEQ}.", found)

@@ -49,3 +49,50 @@ def test_a_figure_whose_event_measured_nothing_has_no_evidence_though_its_kernel
     text = f"{KERNEL} is 1.291x as fast as torch.compile (95 % interval 1.288 to 1.295x): event {{}}."
     assert problems(text.format(SEQ)) == set()
     assert problems(text.format(ENVIRONMENT_SEQ)) == {"unknown_evidence"}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "takes 1 microsecond",
+        "takes 900 nanoseconds",
+        "takes 900 nsec",
+        "takes 0.5usec",
+        "takes half a microsecond",
+        "takes 2000 clock cycles",
+        "completes 2M calls/s",
+        "reaches 3.9 TBps",
+        "reaches 3.9 TB / s",
+        "reaches 3.9 TB\u00b7s\u207b\u00b9",
+        "sustains 900 teraflops",
+        "achieves 99 % utilisation",
+        "reaches ninety-nine percent of its floor",
+        "reaches its floor",
+        "runs at the speed of light",
+        "is 5 x torch.compile",
+        "gives a boost of 5",
+        "gives an improvement of 420 %",
+        "is five times better",
+        "is ten-fold better",
+        "quintuples the throughput",
+        "takes a fifth of what torch.compile takes",
+        "takes 20 % of what torch.compile takes",
+        "beats them all",
+        "is the fastest",
+        "can't be beaten",
+        "wins against torch.compile everywhere",
+        "never loses to torch.compile",
+    ],
+)
+def test_a_unit_or_a_boast_in_other_words_is_flagged_beside_a_kernel(said: str) -> None:
+    assert problems(f"{KERNEL} {said}.")
+
+
+@pytest.mark.parametrize("said", ["takes 1.892 microseconds", "takes 1892 nanoseconds", "takes 1.892 usec"])
+def test_a_unit_in_other_words_is_read(said: str) -> None:
+    assert problems(f"{KERNEL} {said}.") == set()
+
+
+@pytest.mark.parametrize("said", ["passed 19 gates", "is the first of its family", "was benchmarked in 5 processes"])
+def test_what_is_said_of_a_kernel_beside_its_speed_is_left_alone(said: str) -> None:
+    assert problems(f"{KERNEL} {said}.") == set()
