@@ -184,6 +184,16 @@ def test_the_auditor_and_the_signer_agree_on_what_is_decisive() -> None:
     assert sorted(name.strip(" '") for name in AUDITED.split(",")) == sorted(DECISIVE)
 
 
+@pytest.mark.parametrize("kind", ["ModelMeasured", "DeviceCalibrated", "RunSealed"])
+def test_what_may_be_quoted_is_vouched_for_or_named(kind: str, path: Path, kept: bytes) -> None:
+    """Whoever has the file, and not the key, can add a measurement of a model, or a device's ceilings, at the end."""
+    assert audit(path, key=OWNER).ok
+    with open_ledger(path) as ledger:
+        ledger.append([examples()[kind]], actor=ADA, correlation_id="c")
+    report = audit(path, key=OWNER)
+    assert [problem.what for problem in report.problems] == ["vouched for"]
+
+
 def stolen_note(path: Path, size: int) -> bytes:
     """What a thief of the first key signs: the root that the ledger really has at a size."""
     with open_ledger(path) as ledger, ledger.tree() as tree:

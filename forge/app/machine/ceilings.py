@@ -15,6 +15,7 @@ def calibrated(workspace: Workspace, executor: Executor, environment: Environmen
     event = DeviceCalibrated(env_sha256=environment.env_sha256, perf_key=environment.perf_key, ceilings=ceilings)
     place = workspace.ledger.stream_version(event.stream())
     workspace.append((event,), run_id=event.stream(), key=f"calibrate:{environment.env_sha256}:{place}")
+    workspace.sign_decisions()
     return ceilings
 
 

@@ -140,6 +140,7 @@ def _recorded(workspace: Workspace, event: ModelMeasured, environment: Environme
     workspace.keep_policy()
     workspace.record_environment(environment, run_id=stream)
     appended = workspace.append_at(event, workspace.ledger.stream_version(stream))
+    workspace.sign_decisions()
     workspace.catch_up()
     return {"seq": appended.first_seq, **event.model_dump(mode="json")}
 

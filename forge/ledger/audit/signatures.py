@@ -20,11 +20,11 @@ _ROTATION = "forge.ledger.v1/rotation"
 _KEY_BYTES = 32
 """Length of an Ed25519 public key in bytes (RFC 8032)."""
 DECISIVE = (
-    "'BenchmarkInvalidated', 'KernelDeprecated', 'KernelPromoted', 'KernelRevoked', 'LedgerRestored', "
-    "'ReplicationRecorded', 'RunSealed'"
+    "'BenchmarkInvalidated', 'DeviceCalibrated', 'KernelDeprecated', 'KernelPromoted', 'KernelRevoked', "
+    "'LedgerRestored', 'ModelMeasured', 'ReplicationRecorded', 'RunSealed'"
 )
-"""Types of events, as SQL, after which the signer issues a checkpoint. If one of them is under no checkpoint, the end
-of the ledger is suspect."""
+"""Types of events, as SQL, after which the signer issues a checkpoint: decisions, and measurements outside of runs,
+which may be quoted. If one of them is under no checkpoint, the end of the ledger is suspect."""
 
 
 class Signatures:

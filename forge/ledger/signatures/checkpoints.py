@@ -26,10 +26,12 @@ CHECKPOINT_FILE = "checkpoint"
 """Name of the published file with the newest checkpoint."""
 DECISIVE = (
     "BenchmarkInvalidated",
+    "DeviceCalibrated",
     "KernelDeprecated",
     "KernelPromoted",
     "KernelRevoked",
     "LedgerRestored",
+    "ModelMeasured",
     "ReplicationRecorded",
     "RunSealed",
 )
