@@ -14,6 +14,7 @@ from pathlib import Path
 
 from forge.domain.digest import Digest
 from forge.errors import LedgerCorrupt
+from forge.ledger.audit.report import MALFORMED_ERRORS
 from forge.ledger.failures import StorageErrors, storage_errors
 from forge.ledger.replay import Line
 from forge.projections import latest_speedups, recent_times
@@ -124,6 +125,8 @@ def _followed(path: Path, source: Source) -> Cursor | None:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
             return cursor
+    except MALFORMED_ERRORS:
+        return None  # the file, or an event, which is told when the file is built anew
     except sqlite3.DatabaseError as error:
         if refused_by_the_disk(error):
             raise
@@ -140,7 +143,8 @@ def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
         connection = create(aside)
         try:
             connection.execute("BEGIN")
-            cursor = fold(connection, source, source.head)
+            with _events_of_known_form():
+                cursor = fold(connection, source, source.head)
             connection.execute("COMMIT")
             add_indexes(connection)
             connection.execute("BEGIN")
@@ -154,6 +158,19 @@ def built(folder: Path, source: Source) -> Iterator[tuple[Path, Cursor]]:
         yield aside, cursor
     finally:
         discard(aside)
+
+
+@contextmanager
+def _events_of_known_form() -> Iterator[None]:
+    """Raise LedgerCorrupt for content that no event of its type has: most folds don't parse payloads."""
+    try:
+        yield
+    except (*MALFORMED_ERRORS, sqlite3.IntegrityError, sqlite3.InterfaceError, sqlite3.ProgrammingError) as error:
+        raise LedgerCorrupt(
+            f"an event has content that can't be folded ({error!r}): history was edited or damaged; "
+            "forge ledger verify names it",
+            hint="forge ledger verify",
+        ) from error
 
 
 def _make_last(aside: Path) -> None:

@@ -108,16 +108,17 @@ def _refusals(
         before = row
         try:
             event = rows.recorded(row)
-        except LedgerCorrupt as error:
+            content = canonical(event.event)
+        except (LedgerCorrupt, TypeError, ValueError) as error:  # the last two: a whole number beyond 64 bits
             whole = False  # without this event the folds would refuse later ones that are sound
-            yield _problem(row.seq, STOPS_READERS[0], error.message)
+            yield _problem(row.seq, STOPS_READERS[0], _said(error))
             continue
         for what, complaint in _unlike_the_writers(row, event.event):
             yield _problem(row.seq, what, complaint)
         if whole:
             for complaint in run_contradictions(event, all_runs, state):
                 yield _problem(row.seq, "what its run says", complaint)
-            for complaint in _fold(event, row, rows, state, all_runs, all_sessions):
+            for complaint in _fold(event, content, row, rows, state, all_runs, all_sessions):
                 refused = True
                 yield _problem(row.seq, STOPS_READERS[1], complaint)
             if published is not None and published.is_due(row.seq) and state.changed is not None:
@@ -134,14 +135,15 @@ def _problem(seq: int, what: str, complaint: str) -> AuditProblem:
 
 def _fold(
     event: Recorded[Event],
+    content: bytes,
     row: StoredRow,
     rows: "_Rows",
     state: State,
     all_runs: runs.RunsState,
     all_sessions: SessionsRead,
 ) -> Iterator[str]:
-    """Give an event to every fold; yield the messages of those that refuse it."""
-    line = Line(row.seq, row.type, row.recorded_at, row.actor, row.event_hash, orjson.loads(canonical(event.event)))
+    """Give an event, whose canonical payload is `content`, to every fold; yield what those that refuse it say."""
+    line = Line(row.seq, row.type, row.recorded_at, row.actor, row.event_hash, orjson.loads(content))
     for take in TAKERS.get(row.type, ()):
         try:
             take(state, line, rows)

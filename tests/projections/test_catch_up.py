@@ -269,3 +269,19 @@ def test_hash_seed_and_time_zone_change_no_byte():
     files = rebuild(history.events, history.head)
     here = [f"{name} {sha256(content).hexdigest()}" for name, content in sorted(files.items())]
     assert printed.pop().decode().split("\n")[:-1] == here
+
+
+@pytest.mark.parametrize("changes", [{"workloads": [{}]}, {"workloads": None}])
+def test_content_that_no_event_has_is_named_and_no_crash(changes, tmp_path):
+    """Folds take payloads as they are stored: a forger's may hold anything."""
+    history = opened()
+    promoted(history)
+
+    class Forged(Past):
+        def lines(self, after_seq):
+            for line in super().lines(after_seq):
+                yield line._replace(event=line.event | changes) if line.type == "BenchmarkRecorded" else line
+
+    source = Forged(list(history.events), head_of(history.events))
+    with pytest.raises(LedgerCorrupt, match="content that can't be folded"), built(tmp_path, source):
+        pass

@@ -108,6 +108,10 @@ APPENDED = (
     Edit("an unknown type", _again("ProfileCaptured", _same, type="KernelBlessed")),
     Edit("the stream of another", _again("ProfileCaptured", _same, stream="kernel:another")),
     Edit("schema version 99", _again("ProfileCaptured", _same, schema_version=99)),
+    Edit(
+        "a number beyond 64 bits",
+        _again("CandidateSubmitted", lambda payload: payload["files"]["files"][0].update(size_bytes="9" * 30)),
+    ),
     Edit("a field left out", _again("ProfileCaptured", lambda payload: payload.pop("kind"))),
     Edit(
         "an environment that isn't its digest",
