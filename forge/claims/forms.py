@@ -37,6 +37,11 @@ _NO_GPU = r"(?!\s*(?:NVIDIA|AMD|RTX|MI\d|[HABL]\d{2,3}|GPUs?\b|cards?\b))"
 """Pattern that fails before the name of a GPU, whose number is no claim."""
 _NO_QUANTITY = r"(?!\s*(?:more|fewer|as many|as much|larger|smaller|bigger|longer|the|what)\b)"
 """Pattern that fails before words of quantity, as in `twice as many`."""
+_OF_ELSE = (
+    r"(?!\s+(?:of\s+(?:its|the|all)\s+|less\s+|more\s+|fewer\s+)(?:\w+\s+)?"
+    r"(?:memory|bytes|registers|lines|code|rows|columns|values|elements|inputs|weights|draws|bounds?|errors?)\b)"
+)
+"""Pattern that fails before words of something else than speed, as in `30 % less memory`."""
 _SLOWER = r"(?!\s*(?:slower|as\s+slow)\b)"
 """Pattern that fails before a word that says slower."""
 _FACTOR = (
@@ -152,7 +157,7 @@ FORMS = (
     ),
     _form(
         "unreadable",
-        rf"{_NW}(?:[\s-]?(?:fold|times)\b(?!\s+(?:have|has|are|is|were|was)\b)|{_PERCENT})",
+        rf"{_NW}(?:[\s-]?(?:fold|times)\b(?!\s+(?:have|has|are|is|were|was)\b)|{_PERCENT}{_OF_ELSE})",
         beside_speed=True,
     ),
     _form(

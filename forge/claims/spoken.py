@@ -74,7 +74,7 @@ def sentences(passage: Passage) -> Iterator[Sentence]:
         text = part.replace("\n", " ")
         found = _row_figures(passage, text) if passage.cells else figures(text)
         found += _times(text) if cited(text) else ()
-        found += _carried(text) if not found and cited(block) else ()
+        found += _carried(text, block) if not found and cited(block) else ()
         line = passage.line + whole.count("\n", 0, start)
         yield Sentence(line=line, text=text, block=block, passage=passage, figures=found)
 
@@ -151,10 +151,12 @@ def _with_interval(
     return replace(one, interval=interval), place
 
 
-def _carried(text: str) -> tuple[SpokenFigure, ...]:
+def _carried(text: str, block: str) -> tuple[SpokenFigure, ...]:
     """Return the words by which a sentence says of another processor what a sentence beside it says of one."""
     match = forms.CARRIED.search(text)
-    elsewhere = match and (processors(text) or first(ANY_PROCESSOR, text))
+    known = {name for kernel_id in cited(block).kernels for name in kernel_id.split("_")}
+    known |= {slug for slug in processors(block.replace(text, " ")).values() if slug is not None}
+    elsewhere = first(ANY_PROCESSOR, text) or not known.issuperset(processors(text).values())
     return (_figure("unreadable", match),) if match and elsewhere else ()
 
 
@@ -183,7 +185,14 @@ def _row_figures(passage: Passage, whole: str) -> tuple[SpokenFigure, ...]:
     interval = next(((match["low"], match["high"]) for match in columns if match), None)
     found: list[SpokenFigure] = []
     offset = 0
+    others = [cell for cell in cells if not forms.CELL_INTERVAL.fullmatch(cell)]
+    has_ratio = any(map(forms.RATIO_COLUMN.search, headers)) or any(
+        one.kind == "ratio" for cell in others for one in figures(cell)
+    )
     for cell, header in zip(cells, headers, strict=False):
+        if has_ratio and forms.INTERVAL_COLUMN.search(header) and forms.CELL_INTERVAL.fullmatch(cell):
+            offset += len(cell) + len(CELL_GAP)
+            continue
         for one in figures(cell) or _by_column(cell, header, is_cited=bool(cited(whole))):
             own = replace(one, interval=one.interval or interval) if one.kind == "ratio" else one
             found.append(replace(own, start=one.start + offset, end=one.end + offset))

@@ -54,3 +54,10 @@ def test_a_cell_that_its_event_does_not_bear_out_is_flagged(heading: str, cell: 
 )
 def test_a_cell_that_its_event_bears_out_is_not(heading: str, cell: str) -> None:
     assert problems(table(heading, cell)) == set()
+
+
+def test_an_interval_has_a_column_of_its_own_beside_the_ratio() -> None:
+    row = "| kernel | over compile | interval |\n|---|---|---|\n| {} | {} | {} |"
+    assert problems(row.format(KERNEL, "1.291x", "1.288 to 1.295x")) == set()
+    assert "wrong_interval" in problems(row.format(KERNEL, "1.291x", "1.2 to 1.4x"))
+    assert problems(f"| kernel | interval |\n|---|---|\n| {KERNEL} | 5.1 to 5.3x |")

@@ -66,3 +66,7 @@ def test_words_that_repeat_the_measurement_take_nothing_from_it(words: str) -> N
 def test_the_next_sentence_carries_no_number_to_another_processor(words: str) -> None:
     assert "unreadable" in problems(f"{TRUE}. {words}")
     assert problems(words) == set()
+
+
+def test_the_next_sentence_may_name_the_processor_that_was_measured() -> None:
+    assert problems(f"{TRUE}. So it is a good choice on the H200.") == set()
