@@ -54,10 +54,11 @@ def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]
 
 
 def _required_state(module: torch.nn.Module, states: States) -> frozenset[str]:
-    """Return the names in the module's state dict, or raise OtherStateError.
+    """Return the names that the module has of its state, or raise OtherStateError.
 
     A buffer may be left out, as a causal mask often is, and the module may have buffers of its own. They stay as the
-    module makes them, so they help no answer that is wrong.
+    module makes them, so they help no answer that is wrong. A buffer that isn't persistent is in no state dict. With
+    a name and sizes of the reference's it is given all the same.
     """
     wanted = {name: sizes for names, sizes, _ in states for name in names}
     state = module.state_dict(keep_vars=True)
@@ -69,4 +70,5 @@ def _required_state(module: torch.nn.Module, states: States) -> frozenset[str]:
     parameters |= {name for name, tensor in state.items() if isinstance(tensor, torch.nn.Parameter)}
     if sizes or parameters.intersection((*missing, *unexpected)):
         raise OtherStateError(f"state dict: missing {missing}, unexpected {unexpected}, of other sizes {sizes}")
-    return frozenset(has)
+    buffers = module.named_buffers(remove_duplicate=False)
+    return frozenset(has) | {name for name, buffer in buffers if wanted.get(name) == tuple(buffer.shape)}

@@ -75,3 +75,20 @@ def test_a_constant_in_place_of_a_buffer_that_matters_is_refused(tmp_path: Path,
     )
     assert isinstance(examined.verdict, Rejected)
     assert examined.verdict.reason.code == "INCORRECT_NUMERICAL"
+
+
+NOT_PERSISTENT = CAUSAL.replace("0.5, 1.5, width))", "0.5, 1.5, width), persistent=False)")
+
+
+def test_a_buffer_that_is_not_persistent_is_given_by_its_name(tmp_path: Path, walls: Walls) -> None:
+    job = job_against(frozen(), NOT_PERSISTENT, "ModelNew")
+    assert LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None).verdict == Accepted()
+
+
+def test_a_copy_of_the_first_values_of_such_a_buffer_is_refused(tmp_path: Path, walls: Walls) -> None:
+    copied = NOT_PERSISTENT.replace("    def forward", "        self.kept = self.shift.clone()\n\n    def forward")
+    examined = LocalExecutor(tmp_path / "lock").examine(
+        job_against(frozen(), copied.replace("+ self.shift", "+ self.kept"), "ModelNew"), progress=lambda _: None
+    )
+    assert isinstance(examined.verdict, Rejected)
+    assert examined.verdict.reason.code == "INCORRECT_NUMERICAL"
