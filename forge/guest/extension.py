@@ -49,4 +49,5 @@ def _load_with(
     for option in ("extra_cflags", "extra_ldflags"):
         given = options.get(option)
         options[option] = [*(given if isinstance(given, list | tuple) else ()), *flags]
+    options.pop("build_directory", None)  # the shared objects are looked for in torch's default folder alone
     return load(*arguments, **options)
