@@ -35,6 +35,11 @@ NO_GPU = (
     "`x.is_cuda`, don't assert it, and allocate with `device=x.device`"
 )
 """Note beside an exception of a kernel that asks for a GPU. It is true on every machine."""
+NO_WRITING = (
+    "a candidate can't write to the folder of kernel.py, nor to most others. Write to tempfile.gettempdir(), or give "
+    "load_inline the text"
+)
+"""Note beside a refused write, as of sources that a kernel writes beside itself for a compiler."""
 _ASKS_FOR_GPU = re.compile(
     r"not compiled with CUDA|No CUDA GPUs|no NVIDIA driver|\b0 active drivers"
     r"|(?i:\b(?:must|should|expects?|expected|requires?|needs?|only)\b.{0,60}\b(?:cuda|gpu)\b)"
@@ -99,6 +104,8 @@ class LogExcerpt:
         kind, _, said = (self.untrusted_error or "").partition(":")
         if kind == "ModuleNotFoundError":
             return NO_MODULE
+        if kind == "OSError" and "Read-only file system" in said:
+            return NO_WRITING
         asserts = kind == "AssertionError" and "is_cuda" in (self.source or "")
         return NO_GPU if asserts or _ASKS_FOR_GPU.search(said) else None
 

@@ -62,7 +62,7 @@ def _of_rule(spec: TensorSpec) -> str:
         case Chance():
             return "from 0 up to 1"
         case Parts(axis=axis):
-            return f"whole numbers that add up to {axis}; some are 0"
+            return f"whole numbers that add up to {axis}, in some calls to less; some are 0"
         case Slots(axis=axis):
             return f"distinct whole numbers below {axis}, or -1 for none"
         case _:

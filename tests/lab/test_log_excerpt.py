@@ -189,6 +189,12 @@ def test_an_exception_for_lack_of_a_gpu_is_answered_with_what_to_guard(source: s
     assert ("with `x.is_cuda`, don't assert it" in str(note)) == noted
 
 
+def test_a_refused_write_says_where_a_candidate_may_write() -> None:
+    log = 'Traceback (most recent call last):\n  File "/guest/kernel.py", line 2, in <module>\n    open(path, "w")\n'
+    note = found(f"{log}OSError: [Errno 30] Read-only file system: 'ext.cpp'\n").document()["note"]
+    assert "tempfile.gettempdir()" in str(note)
+
+
 def test_what_bindings_say_of_leaks_at_the_end_of_a_process_hides_nothing() -> None:
     leaks = "".join(f' - leaked function "f{place}"\n' for place in range(MOST_LINES))
     log = f"1 failed in 0.09s\nnanobind: leaked 514 functions!\n{leaks} - ... skipped remainder\n"

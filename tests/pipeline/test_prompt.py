@@ -158,3 +158,9 @@ def test_the_brief_keeps_the_held_out_shapes_to_itself() -> None:
     task = made(shape="batch=4,hidden_size=64")
     text = render(task, run_id="r", skills=(), policy=POLICY).files["agent_prompt.md"].decode()
     assert task.held_out_sha256 not in text
+
+
+def test_the_brief_says_that_rows_may_belong_to_no_group() -> None:
+    task = made(op="grouped_matmul", language="triton", gpu="h200", shape="groups=3,k=64,n=32,tokens=40")
+    text = render(task, run_id="r", skills=(), policy=POLICY).files["agent_prompt.md"].decode()
+    assert "whole numbers that add up to tokens, in some calls to less; some are 0" in text
