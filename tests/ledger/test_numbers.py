@@ -24,7 +24,7 @@ BENCHMARK, CLAIM, PROMOTION, STANDS = 755, 758, 760, 572
 CHECKPOINT = 762
 CONFIRMED = "1.6232663937417076"
 FORGED = "9.623266393741707"
-OFFERED = "2.0788965872926517"
+OFFERED = "1.569128499267364"
 """Ratio of a kernel that is on offer, as the published files have it."""
 
 
@@ -112,7 +112,7 @@ def test_what_is_published_is_held_against_the_events(home: Path) -> None:
         path = home / "kernel_registry" / name
         path.write_text(path.read_text().replace(OFFERED, FORGED))
     wrong = {problem.what for problem in verified(home).problems}
-    kernel = "triton_cross_entropy_h200_bf16_tokens1024_vocabsize32000_v3"
+    kernel = "triton_cross_entropy_h100_bf16_tokens1024_vocabsize32000_v1"
     assert {
         f"published {name}: {kernel}: speedup.ratio" for name in ("verified_kernels.json", "leaderboard.json")
     } <= wrong
