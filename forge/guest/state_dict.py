@@ -18,7 +18,11 @@ class Places:
         parts = dict(module.named_modules(remove_duplicate=False))
         self._module = module
         self._places = [
-            [(parts[name.rpartition(".")[0]], name.rpartition(".")[2]) for name in names if name in has]
+            [
+                (parts[name.rpartition(".")[0]], name.rpartition(".")[2])
+                for wanted in names
+                for name in has.get(wanted, ())
+            ]
             for names, _, _ in states
         ]
 
@@ -53,22 +57,28 @@ def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]
     return [(tuple(names[key]), tensors[key].detach()) for key in names]
 
 
-def _required_state(module: torch.nn.Module, states: States) -> frozenset[str]:
-    """Return the names that the module has of its state, or raise OtherStateError.
+def _required_state(module: torch.nn.Module, states: States) -> dict[str, list[str]]:
+    """Return the names of the state that the module has, each with the module's further names for that tensor.
 
-    A buffer may be left out, as a causal mask often is, and the module may have buffers of its own. They stay as the
-    module makes them, so they help no answer that is wrong. A buffer that isn't persistent is in no state dict. With
-    a name and sizes of the reference's it is given all the same.
+    Raises OtherStateError. A buffer may be left out, as a causal mask often is, and the module may have buffers of
+    its own. They stay as the module makes them, so they help no answer that is wrong. A buffer that isn't persistent
+    is in no state dict. With a name and sizes of the reference's it is given all the same.
     """
     wanted = {name: sizes for names, sizes, _ in states for name in names}
     state = module.state_dict(keep_vars=True)
-    has = {name: tuple(tensor.shape) for name, tensor in state.items()}
+    has = {name: [name] for name in state if name in wanted}
+    first = {id(state[name]): name for name in has}
+    unexpected: list[str] = []
+    for name in sorted(state.keys() - has.keys()):
+        same = first.get(id(state[name]))
+        (unexpected if same is None else has[same]).append(name)
     missing = sorted(wanted.keys() - has.keys())
-    unexpected = sorted(has.keys() - wanted.keys())
-    sizes = sorted(name for name in wanted.keys() & has.keys() if wanted[name] != has[name])
+    sizes = sorted(name for name in has if wanted[name] != tuple(state[name].shape))
     parameters = {name for names, _, parameter in states if parameter for name in names}
     parameters |= {name for name, tensor in state.items() if isinstance(tensor, torch.nn.Parameter)}
     if sizes or parameters.intersection((*missing, *unexpected)):
         raise OtherStateError(f"state dict: missing {missing}, unexpected {unexpected}, of other sizes {sizes}")
-    buffers = module.named_buffers(remove_duplicate=False)
-    return frozenset(has) | {name for name, buffer in buffers if wanted.get(name) == tuple(buffer.shape)}
+    for name, buffer in module.named_buffers(remove_duplicate=False):
+        if wanted.get(name) == tuple(buffer.shape):
+            has.setdefault(name, [name])
+    return has

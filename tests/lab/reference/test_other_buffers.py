@@ -92,3 +92,24 @@ def test_a_copy_of_the_first_values_of_such_a_buffer_is_refused(tmp_path: Path, 
     )
     assert isinstance(examined.verdict, Rejected)
     assert examined.verdict.reason.code == "INCORRECT_NUMERICAL"
+
+
+FURTHER_NAMES = CAUSAL.replace(
+    '        self.register_buffer("ready"',
+    "        self.weight = self.qkv.weight\n"
+    '        self.net = nn.Sequential(self.qkv)\n        self.register_buffer("ready"',
+).replace("self.qkv(x)", "(F.linear(x, self.weight, self.net[0].bias))")
+
+
+def test_parameters_under_further_names_are_given_there_too(tmp_path: Path, walls: Walls) -> None:
+    job = job_against(frozen(), FURTHER_NAMES, "ModelNew")
+    assert LocalExecutor(tmp_path / "lock").examine(job, progress=lambda _: None).verdict == Accepted()
+
+
+def test_a_parameter_that_copies_the_first_weights_is_refused(tmp_path: Path, walls: Walls) -> None:
+    copied = FURTHER_NAMES.replace("= self.qkv.weight", "= nn.Parameter(self.qkv.weight.clone())")
+    examined = LocalExecutor(tmp_path / "lock").examine(
+        job_against(frozen(), copied, "ModelNew"), progress=lambda _: None
+    )
+    assert isinstance(examined.verdict, Rejected)
+    assert examined.verdict.reason.code == "BAD_SUBMISSION"
