@@ -74,7 +74,7 @@ def whole(home: Path, *arguments: str) -> str:
             ("task", "list", "--json"),
             ("kernel", "list", "--sort", "-speedup"),
         ),
-        *(("kernel", "list", "--json", "--limit", "3"), ("kernel", "list", "--status", "active", "--gpu", "h200")),
+        *(("kernel", "list", "--json", "--limit", "3"), ("kernel", "list", "--status", "active", "--gpu", "h100")),
         *(("run", "list", "--task", "triton_softmax", "--limit=2"), ("ledger", "log", "--last", "20")),
         *(("ledger", "log"), ("run", "show", "r1"), ("run", "show", "last", "--json")),
         *(("token", "list"), ("lesson", "list"), ("work", "list"), ("work", "list", "--json")),
