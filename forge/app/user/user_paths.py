@@ -3,6 +3,7 @@
 A pipe, a device or an endless file can't block the reader. A link to itself is the caller's mistake.
 """
 
+import errno
 import os
 import stat
 from pathlib import Path
@@ -12,10 +13,13 @@ from forge.ledger.durable import PUBLIC, write_durably
 
 
 def resolved(path: Path) -> Path:
-    """Return the path without links; raise UsageError if these lead in a circle."""
+    """Return the path without links, also of what isn't there; raise UsageError if these lead in a circle."""
     try:
-        return path.resolve()
-    except RuntimeError as error:  # Python 3.13 returns such a path unchanged
+        return path.resolve(strict=True)
+    except (OSError, RuntimeError) as error:
+        # a circle is a RuntimeError up to Python 3.12, and with `strict` alone an error at all in newer ones
+        if isinstance(error, OSError) and error.errno != errno.ELOOP:
+            return path.resolve()
         raise UsageError(f"{str(path)!r} is a link that leads to itself: expected a folder or a file") from error
 
 
