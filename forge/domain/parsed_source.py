@@ -53,3 +53,11 @@ def parse_source(
 
 def _decoded(source: bytes) -> str:
     return source.decode(tokenize.detect_encoding(io.BytesIO(source).readline)[0])
+
+
+def defines(tree: ast.Module, name: str) -> bool:
+    """Return whether the module assigns to this name."""
+    return any(
+        isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
+        for node in tree.body
+    )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 import orjson
 
-from forge.domain.candidate import Metadata
-from forge.domain.parsed_source import parse_source
+from forge.domain.candidate import BUILDS, Metadata
+from forge.domain.parsed_source import defines, parse_source
 from forge.domain.task import Task
 from forge.domain.tensors import Shape
 from forge.errors import UsageError
@@ -46,10 +46,13 @@ def starter_files(task: Task, *, solution: bytes | None = None) -> dict[str, byt
     if names["form"] == "catalogue":
         names |= {"operands": _operands(operation, task), "scalars": list(task.scalars.values())}
     files = {name: templates.get_template(template).render(**names).encode() for name, template in written.items()}
+    compiled = solution is None
     if solution is not None:
         files["kernel.py"] = solution
+        build = BUILDS.get(language.name)
+        compiled = build is not None and defines(parse_source(solution), build().source)
     files["reference.py"] = reference_source(operation).encode()
-    files["metadata.json"] = _metadata(operation, language, str(names["entry"]), compiled=solution is None)
+    files["metadata.json"] = _metadata(operation, language, str(names["entry"]), compiled=compiled)
     return files
 
 

@@ -185,3 +185,12 @@ def test_the_next_step_names_the_task_if_the_newest_run_is_of_another(empty: Pat
     folders = tmp_path / "first", tmp_path / "newest"
     assert ask("new", first, folders[0], "--home", empty).last == f"next: forge pipeline {first} {folders[0]}"
     assert ask("new", newest, folders[1], "--home", empty).last == f"next: forge submit last {folders[1]}"
+
+
+def test_a_solution_with_a_text_to_compile_names_it_in_its_metadata(empty: Path, tmp_path: Path) -> None:
+    task = own_task(empty, tmp_path, MODULE, "cpp")
+    for folder, text in (("compiled", "CPP_SOURCE = 'int one;'\n"), ("own", "")):
+        (tmp_path / "solution.py").write_text(SOLUTION + text)
+        made = ask("new", task, tmp_path / folder, "--from", tmp_path / "solution.py", "--home", empty)
+        assert made.status == 0, made
+        assert ('"source": "CPP_SOURCE"' in (tmp_path / folder / "metadata.json").read_text()) == bool(text)

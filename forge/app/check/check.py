@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forge import __version__
-from forge.app.check.guessed_kernel import defines, guessed_entry, guessed_language
+from forge.app.check.guessed_kernel import guessed_entry, guessed_language
 from forge.app.machine.chosen_device import chosen_device
 from forge.app.tasks.references import parse_function, read_source, with_room_of
 from forge.domain.candidate import BUILDS, Metadata
@@ -19,7 +19,7 @@ from forge.domain.device import Device
 from forge.domain.digest import canonical
 from forge.domain.evidence import Isolation
 from forge.domain.kernel_domain import KernelDomain
-from forge.domain.parsed_source import parse_source
+from forge.domain.parsed_source import defines, parse_source
 from forge.domain.policy import Policy
 from forge.domain.target import Target
 from forge.domain.tensors import DType, Shape, parse_dtype, parse_shape

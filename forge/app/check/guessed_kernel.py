@@ -4,6 +4,7 @@ import ast
 from collections.abc import Sequence
 
 from forge.domain.candidate import BUILDS
+from forge.domain.parsed_source import defines
 from forge.domain.task import LanguageName
 from forge.errors import UsageError
 from forge.languages import LANGUAGES
@@ -51,14 +52,6 @@ def guessed_entry(tree: ast.Module, wanted: Sequence[str]) -> str:
     raise UsageError(
         f"the kernel's entry point isn't clear: it defines {', '.join(defined[:8]) or 'nothing'}; expected "
         f"{' or '.join(wanted)}, or --entry-point NAME"
-    )
-
-
-def defines(tree: ast.Module, name: str) -> bool:
-    """Return whether the module assigns to this name."""
-    return any(
-        isinstance(node, ast.Assign) and any(isinstance(one, ast.Name) and one.id == name for one in node.targets)
-        for node in tree.body
     )
 
 
