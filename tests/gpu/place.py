@@ -1,11 +1,13 @@
 """The GPU that these tests use: the first that CUDA_VISIBLE_DEVICES names, as in every command of Forge."""
 
-from forge.app.machine.chosen_device import chosen_device
+import os
+
 from forge.domain.device import Device
+from forge.platforms.cuda import choose, devices
 
 
 def gpu() -> Device:
-    """Return the GPU."""
-    found = chosen_device()
+    """Return the GPU, and hide no other from this process: tests of two GPUs see both."""
+    found = choose(devices(), os.environ.get("CUDA_VISIBLE_DEVICES"))
     assert found is not None, "nothing here is collected without a GPU"
     return found
