@@ -5,6 +5,7 @@ import csv
 import io
 import os
 import sqlite3
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
 
@@ -96,7 +97,7 @@ def shipped(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def digests(home: Path) -> dict[str, str]:
     """Everything that a question must leave as it is."""
-    with sqlite3.connect(f"file:{home / 'kernel_registry.db'}?mode=ro", uri=True) as connection:
+    with closing(sqlite3.connect(f"file:{home / 'kernel_registry.db'}?mode=ro", uri=True)) as connection:
         events = str(connection.execute("SELECT count(*), max(hex(event_hash)) FROM event").fetchone())
     kept = [home / "kernel_registry" / "history.db", home / "kernel_registry" / "verified_kernels.json"]
     return {"events": events} | {path.name: sha256(path.read_bytes()).hexdigest() for path in kept}

@@ -1,6 +1,7 @@
 """Documents that are nested deeper than Python calls itself are problems of an audit, and no traceback."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -25,7 +26,7 @@ def test_published_documents_that_are_nested_deeply_have_no_form(tmp_path: Path)
     (tmp_path / "leaderboard.json").write_bytes(DEEP)
     (found,) = PublishedModels(tmp_path).problems()
     assert "RecursionError" in found.found
-    with sqlite3.connect(":memory:") as connection:
+    with closing(sqlite3.connect(":memory:")) as connection:
         connection.execute("CREATE TABLE event (seq, type, payload, recorded_at)")
         named = {one.what for one in Published(tmp_path).problems(connection)}
     assert {"published current.json", "published leaderboard.json"} <= named
