@@ -6,7 +6,7 @@ fsync. If a call returns, its events are stored. If it raises, the ledger is as 
 
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import datetime
 from pathlib import Path
 from types import TracebackType
@@ -85,13 +85,13 @@ class Ledger:
         prepared = prepare(first, opening=True)
         with storage_errors(path, left=NO_LEDGER_MADE), built_aside(path) as aside:
             migrate(aside)
-            connection = connect(aside, read_only=False)
-            configure(connection, aside, read_only=False)
-            check_schema(connection, aside)
-            connection.execute(INSERT_META, (1, ledger_id, origin, FORMAT, genesis_hash(ledger_id)))
-            lock = WriterLock(aside)
-            with cls(aside, connection, lock, ledger_id=ledger_id, now=now, new_id=new_id) as ledger:
-                ledger._write([prepared])
+            with closing(connect(aside, read_only=False)) as connection:
+                configure(connection, aside, read_only=False)
+                check_schema(connection, aside)
+                connection.execute(INSERT_META, (1, ledger_id, origin, FORMAT, genesis_hash(ledger_id)))
+                lock = WriterLock(aside)
+                with cls(aside, connection, lock, ledger_id=ledger_id, now=now, new_id=new_id) as ledger:
+                    ledger._write([prepared])
         return cls.open(path, now=now, new_id=new_id)
 
     @classmethod
