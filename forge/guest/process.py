@@ -30,6 +30,8 @@ _LIMITS = tuple(getattr(resource, name) for name in dir(resource) if name.starts
 """Resource limits that Python knows by name."""
 _SIGNALS = range(1, signal.NSIG)
 """Numbers of all signals."""
+_TOOLS = 6
+"""Number of tools that `sys.monitoring` has room for."""
 _NUMBERS = torch._C.parse_schema("f(int a=1234567, float b=0.5) -> ()")
 """Value whose text torch writes by C++, in the locale that C++ keeps beside that of C."""
 _C = ctypes.CDLL(None)
@@ -50,6 +52,15 @@ def _environment() -> tuple[bytes, ...]:
     while entries and (entry := entries[len(found)]) is not None:
         found.append(entry)
     return tuple(found)
+
+
+def _tools() -> tuple[object, ...]:
+    """Return the tools that watch Python's calls and lines, with the events that each asked for (Python 3.12)."""
+    if sys.version_info < (3, 12):
+        return ()
+    named = {number: sys.monitoring.get_tool(number) for number in range(_TOOLS)}
+    watched = ((name, sys.monitoring.get_events(number)) for number, name in named.items() if name is not None)
+    return *watched, sys.is_stack_trampoline_active()
 
 
 def _hooks() -> tuple[object, ...]:
@@ -108,6 +119,7 @@ PROCESS: Mapping[str, Callable[[], object]] = {
     "how the floating-point unit is set": linux.floating_point_unit,
     "how OpenMP and MKL divide work": lambda: (linux.openmp(), linux.threads_of_mkl()),
     "hooks of Python's": _hooks,
+    "tools that watch Python's calls": _tools,
     "how torch prints": lambda: tuple(vars(torch._tensor_str.PRINT_OPTS).items()),
     "how numpy prints": lambda: str(np.get_printoptions()),
     "the precision of Python's decimals": lambda: (decimal.getcontext().prec, decimal.getcontext().rounding),

@@ -4,6 +4,7 @@ import gc
 import mmap
 import os
 import signal
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -119,3 +120,16 @@ def test_in_a_row_of_calls_the_settings_are_read_once_and_a_change_between_them_
     assert look(()).status_after(()) == wire.DONE
     assert look((), in_a_row=True).status_after(()) == wire.DONE
     forget()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="sys.monitoring is new in Python 3.12")
+def test_a_tool_that_watches_pythons_calls_shows() -> None:
+    before = look(())
+    sys.monitoring.use_tool_id(4, "a kernel's")
+    sys.monitoring.set_events(4, sys.monitoring.events.PY_START)
+    try:
+        assert before.status_after(()) == wire.CHANGED_A_SETTING
+    finally:
+        sys.monitoring.set_events(4, 0)
+        sys.monitoring.free_tool_id(4)
+    assert before.status_after(()) == wire.DONE
