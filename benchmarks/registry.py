@@ -5,8 +5,9 @@
     python benchmarks/registry.py HOME --replicate
 
 HOME is a workspace. Where each candidate stands is read from its ledger, so an interrupted run is continued by the
-same command: what was refused or promoted under the workspace's policy is left alone, what was verified is timed,
-and what has no verdict for the noise of it is timed again. Slots that the ledger once promoted come first, then those
+same command: what was refused or promoted under the workspace's policy is left alone, what was verified is timed, and
+what has no verdict for the noise of it is timed again. A kernel whose measurement a second one contradicts, or whose
+protocol is superseded, is judged and timed in a new run. Slots that the ledger once promoted come first, then those
 of an engine's heaviest operations. Candidates are judged several to a GPU, and timed one to a GPU. With `--judge-on`
 some GPUs judge while the others time what was judged. With `--replicate` every kernel on offer that was measured once
 is measured again; with `--judge-on` too, that comes first.
@@ -88,6 +89,8 @@ FP8_OPERANDS = frozenset({"matmul_fp8"})
 PASSES = tuple((dtype, name) for dtype in ("bf16", "fp16") for name in ("prefill", "decode", "long", "one"))
 
 
+TO_MEASURE_ANEW = ("evidence_stale", "not_replicated")
+"""Statuses of promoted kernels that another run can bring back."""
 Order = dict[str, object]
 """What a worker is asked: a phase, and the candidate or kernel it is for."""
 
@@ -146,6 +149,7 @@ def standings(home: Path, gpu: str) -> dict[Item, Standing]:
     from forge.domain.verdict import UNDECIDED
 
     found: dict[Item, Standing] = {}
+    gone = {recorded.event.kernel_id for recorded, standing in kernels(home) if standing.status in TO_MEASURE_ANEW}
     with Workspace.open(home) as workspace:
         policy = digest_of(workspace.policy)
         for run in workspace.run_states().runs.values():
@@ -153,6 +157,10 @@ def standings(home: Path, gpu: str) -> dict[Item, Standing]:
                 continue
             task = run.task.event.task
             if task.policy_sha256 != policy or task.target.gpu != gpu:
+                continue
+            promoted = run.promotion is not None and getattr(run.promotion.event, "kernel_id", None)
+            if promoted in gone:
+                found.pop(item_of(task), None)
                 continue
             undecided = run.failure is not None and run.failure.event.reason.code in UNDECIDED
             ended = (
