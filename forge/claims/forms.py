@@ -196,7 +196,7 @@ END = re.compile(r"(?<=[.!?;])[\"')\]*_]*\s+(?=[\"'(\[*_`~<>=-]*[A-Z0-9]|(?:cpp|
 """End of a sentence. A kernel's id may begin the next one without a capital."""
 ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|vs|approx|resp|cf|no|fig|max|min)\.$", re.I)
 """Pattern of an abbreviation whose full stop ends no sentence."""
-CELL = re.compile(rf"\s*+(?:about|around|approx\.?|up to|[~<>=≈≥≤*(+]+)*\s*+{_N}(?P<percent>\s?%)?", re.I)
+CELL = re.compile(rf"\s*+(?:about|around|approx\.?|up to|[~<>=≈≥≤*(+])*+\s*+{_N}(?P<percent>\s?%)?", re.I)
 """Pattern of a table's cell that is one number."""
 CELL_WORD = re.compile(rf"\s*{WORD}\b", re.I)
 """Pattern of a cell whose number is in words."""

@@ -212,3 +212,9 @@ def test_a_long_paragraph_is_read_in_a_moment(text: str) -> None:
     started = time.thread_time()
     assert checked((text * 5000)[:19_000]).flagged
     assert time.thread_time() - started < 5
+
+
+def test_a_cell_of_many_signs_is_read_in_a_moment() -> None:
+    started = time.thread_time()
+    checked(f"| gain |\n|---|\n| {'+(*' * 5000} |\n")
+    assert time.thread_time() - started < 5
