@@ -72,7 +72,7 @@ def _combine_blocks_by_element() -> None:
     semantic.and_of_blocks = staticmethod(functools.partial(_combined, "logical_and", False))
     semantic.or_of_blocks = staticmethod(functools.partial(_combined, "logical_or", True))
     semantic.not_of_block = staticmethod(_inverted)
-    rewriting = {"visit_BoolOp": _and_or_called, "visit_UnaryOp": _not_called}
+    rewriting = {"visit_BoolOp": _and_or_called, "visit_UnaryOp": _not_called, "visit_Assign": _assigned}
     interpreter.FunctionRewriter.ast_transformer = type("Rewriting", (interpreter.ASTTransformer,), rewriting)()
 
 
@@ -86,6 +86,17 @@ def _and_or_called(transformer: ast.NodeTransformer, node: ast.BoolOp) -> ast.ex
 def _not_called(transformer: ast.NodeTransformer, node: ast.UnaryOp) -> ast.expr:
     transformer.generic_visit(node)
     return _call("not_of_block", node, [node.operand]) if isinstance(node.op, ast.Not) else node
+
+
+def _assigned(transformer: ast.NodeTransformer, node: ast.Assign) -> ast.AST:
+    """Rewrite what is assigned, which Triton up to 3.7 leaves as it is, and then wrap it as Triton does."""
+    from triton.runtime import interpreter
+
+    value, node.value = transformer.visit(node.value), ast.Constant(value=None)
+    found: ast.Assign = interpreter.ASTTransformer.visit_Assign(transformer, node)
+    assert isinstance(found.value, ast.Call), "Triton makes a tensor of each value"
+    found.value.args[0] = value
+    return found
 
 
 def _call(name: str, node: ast.expr, operands: list[ast.expr]) -> ast.expr:

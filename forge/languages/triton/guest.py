@@ -26,6 +26,7 @@ def prepare(body: dict[str, object]) -> None:
     if os.environ.get("TRITON_INTERPRET") == "1":
         importlib.import_module(".small_floats", __package__).round_as_a_gpu()
         _compute_with_bf16()
+        _leave_out_nan()
         importlib.import_module(".repeated_work", __package__).spare_the_interpreter()
         importlib.import_module(".block_truth", __package__).treat_blocks_as_the_compiler()
         importlib.import_module(".loop_counters", __package__).count_as_the_compiler()
@@ -69,6 +70,34 @@ def _compute_with_bf16() -> None:
     InterpreterBuilder.binary_op = binary
     InterpreterBuilder.create_fma = fma
     InterpreterBuilder.create_dot = dot
+
+
+def _leave_out_nan() -> None:
+    """Make tl.maximum, tl.minimum and tl.clamp leave a NaN out unless they are told to pass it on, as a GPU does.
+
+    The interpreter of Triton up to 3.7 passes it on always, and a kernel that loses NaN was accepted.
+    """
+    import numpy as np
+    from triton._C.libtriton import ir
+    from triton.runtime.interpreter import InterpreterBuilder, TensorHandle
+
+    passing_on = InterpreterBuilder.create_clampf
+
+    def largest(builder: InterpreterBuilder, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        return builder.binary_op(lhs, rhs, np.fmax)
+
+    def least(builder: InterpreterBuilder, lhs: TensorHandle, rhs: TensorHandle) -> TensorHandle:
+        return builder.binary_op(lhs, rhs, np.fmin)
+
+    def clamped(
+        builder: InterpreterBuilder, value: TensorHandle, low: TensorHandle, high: TensorHandle, nan: object
+    ) -> TensorHandle:
+        if nan != ir.PROPAGATE_NAN.NONE:
+            return passing_on(builder, value, low, high, nan)
+        return least(builder, largest(builder, value, low), high)
+
+    InterpreterBuilder.create_maxnumf, InterpreterBuilder.create_minnumf = largest, least
+    InterpreterBuilder.create_clampf = clamped
 
 
 def _shuffle_programs() -> None:
