@@ -149,7 +149,7 @@ def standings(home: Path, gpu: str) -> dict[Item, Standing]:
     from forge.domain.verdict import UNDECIDED
 
     found: dict[Item, Standing] = {}
-    gone = {recorded.event.kernel_id for recorded, standing in kernels(home) if standing.status in TO_MEASURE_ANEW}
+    gone = {recorded.event.run_id for recorded, standing in kernels(home) if standing.status in TO_MEASURE_ANEW}
     with Workspace.open(home) as workspace:
         policy = digest_of(workspace.policy)
         for run in workspace.run_states().runs.values():
@@ -158,8 +158,7 @@ def standings(home: Path, gpu: str) -> dict[Item, Standing]:
             task = run.task.event.task
             if task.policy_sha256 != policy or task.target.gpu != gpu:
                 continue
-            promoted = run.promotion is not None and getattr(run.promotion.event, "kernel_id", None)
-            if promoted in gone:
+            if run.run_id in gone:
                 found.pop(item_of(task), None)
                 continue
             undecided = run.failure is not None and run.failure.event.reason.code in UNDECIDED

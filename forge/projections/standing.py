@@ -44,6 +44,8 @@ class Standing:
     """The first replication that contradicts the measurement it stands on; it is final."""
     superseded: str | None = None
     """Reason why the protocol of the first measurement no longer counts. None: it counts."""
+    has_further_shapes: bool = False
+    """Whether the first measurement had further shapes, which a second one doesn't measure."""
 
     def after(self, recorded: Recorded[Event]) -> "Standing":
         """Return the standing after this event, which is about this kernel."""
@@ -61,12 +63,12 @@ class Standing:
 
     def measured_by(self, benchmark: BenchmarkRecorded) -> "Standing":
         """Return the standing of a kernel that stands on this measurement, by the measurement's protocol."""
-        return replace(self, superseded=_why_superseded(benchmark))
+        return replace(self, superseded=_why_superseded(benchmark), has_further_shapes=bool(benchmark.further_seqs))
 
     @property
     def stale(self) -> str | None:
-        """Return why no measurement of it counts any more; None if the first does, or a second one that held."""
-        return None if self.held else self.superseded
+        """Return why the first measurement no longer counts; None if it does, or if a second of all shapes held."""
+        return None if self.held and not self.has_further_shapes else self.superseded
 
     @property
     def ended(self) -> Ending | None:
@@ -129,8 +131,8 @@ class Standings:
         self._promoted: dict[str, KernelPromoted] = {}
         self._kernels: dict[str, Standing] = {}
         self._withdrawn: dict[int, Standing] = {}
-        self._superseded: dict[int, str | None] = {}
-        """Reasons why protocols of benchmarks no longer count, by the benchmark's place."""
+        self._measured: dict[int, Standing] = {}
+        """What benchmarks alone say of kernels that stand on them, by the benchmark's place."""
         for recorded in events:
             self.take(recorded)
 
@@ -143,7 +145,7 @@ class Standings:
             case KernelDeprecated() | KernelRevoked() | ReplicationRecorded():
                 self._kernels[event.kernel_id] = self._kernels.get(event.kernel_id, NOTHING_SAID).after(recorded)
             case BenchmarkRecorded():
-                self._superseded[recorded.seq] = NOTHING_SAID.measured_by(event).superseded
+                self._measured[recorded.seq] = NOTHING_SAID.measured_by(event)
             case BenchmarkInvalidated():
                 seq = event.benchmark_seq
                 self._withdrawn[seq] = self._withdrawn.get(seq, NOTHING_SAID).after(recorded)
@@ -153,10 +155,12 @@ class Standings:
     def of(self, kernel_id: str | None, benchmark_seq: int) -> Standing:
         """Return the standing of a kernel that rests on a benchmark, or of the benchmark alone."""
         own = self._kernels.get(kernel_id, NOTHING_SAID) if kernel_id is not None else NOTHING_SAID
+        first = self._measured.get(benchmark_seq, NOTHING_SAID)
         return replace(
             own,
             invalidated=self._withdrawn.get(benchmark_seq, NOTHING_SAID).invalidated,
-            superseded=self._superseded.get(benchmark_seq),
+            superseded=first.superseded,
+            has_further_shapes=first.has_further_shapes,
         )
 
     def newest_active(

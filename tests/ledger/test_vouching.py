@@ -186,7 +186,7 @@ def test_the_auditor_and_the_signer_agree_on_what_is_decisive() -> None:
 
 @pytest.mark.parametrize("kind", ["ModelMeasured", "DeviceCalibrated", "RunSealed"])
 def test_what_may_be_quoted_is_vouched_for_or_named(kind: str, path: Path, kept: bytes) -> None:
-    """Whoever has the file, and not the key, can add a measurement of a model, or a device's ceilings, at the end."""
+    """Someone with the file, but without the key, can add such an event at the end."""
     assert audit(path, key=OWNER).ok
     with open_ledger(path) as ledger:
         ledger.append([examples()[kind]], actor=ADA, correlation_id="c")

@@ -10,7 +10,7 @@ from forge.errors import LedgerCorrupt
 from forge.events import BenchmarkRecorded, Event, Recorded
 from forge.ledger.audit import samples as audited
 from forge.projections.history_version import PROJECTOR_VERSION
-from forge.projections.standing import Standings
+from forge.projections.standing import Standing, Standings
 from tests.projections.histories import History, asked, benchmarked, head_of, opened, promoted, rebuild
 from tests.projections.replications import ANOTHER_HOST, replicated
 from tests.projections.values import digest, environment, task, workload
@@ -175,6 +175,17 @@ def test_a_second_measurement_by_a_current_protocol_keeps_a_kernel_of_a_supersed
         measured(protocol="graph_replay.v3"), outcome="inconclusive", workloads=(), comparisons=()
     )
     assert [row[:2] for row in asked(history, STATES)] == [("evidence_stale", "provisional")]
+
+
+def test_a_second_measurement_of_one_shape_makes_no_kernel_of_several_current():
+    history = with_replication(measured(protocol="graph_replay.v3"))
+    first, second = (
+        next(one for one in history.events if kind == one.event.TYPE)
+        for kind in ("BenchmarkRecorded", "ReplicationRecorded")
+    )
+    standing = Standing().after(second)
+    assert standing.measured_by(first.event).status == "active"
+    assert standing.measured_by(first.event.model_copy(update={"further_seqs": (9,)})).status == "evidence_stale"
 
 
 def test_the_audit_of_published_files_has_the_same_superseded_protocols():
