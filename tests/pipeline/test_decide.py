@@ -46,6 +46,7 @@ def test_each_reason_against_a_workload_is_found(measured: object, code: str, sa
     assert reason is not None
     assert reason.code == code
     assert said in reason.message
+    assert (IN_ANOTHER_RUN in reason.message) == (IN_ANOTHER_RUN in said)
 
 
 def test_noise_comes_before_every_other_reason() -> None:

@@ -108,3 +108,9 @@ def test_times_by_a_weaker_clock_than_the_task_asks_for_do_not_count() -> None:
     on_gpu = TASK.model_copy(update={"target": Target(platform="cuda", gpu="h200")})
     assert against_shape(event, TASK, POLICY) is None
     assert against_shape(event, on_gpu, POLICY) == "CLOCK_DISAGREES"
+
+
+def test_a_shape_needs_a_confirmation_only_if_the_policy_asks_for_one() -> None:
+    event = several(timing=timing(shape=SMALL, confirmation=None)).further[0].event
+    assert against_shape(event, TASK, POLICY) == "TOO_SLOW"
+    assert against_shape(event, TASK, POLICY.model_copy(update={"confirmation": False})) is None
