@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from forge.cli.document import emit_document
 from forge.cli.kernel_summary import resident_interval
@@ -16,27 +16,51 @@ Document = dict[str, Any]  # Any: a JSON document
 Key = Callable[[Document], Any]  # Any: what a column is ordered by
 
 
+@dataclass(frozen=True)
+class Only:
+    """A value that the user wants of each row."""
+
+    wanted: str | None
+    """Value as it was given; None for rows with any value."""
+    key: Key
+    """Function that returns what a row has."""
+    known: Callable[[], Iterable[str]]
+    """Function that returns the values that a row may have. It is called only if no row has the wanted one."""
+    usual: Callable[[str], str] = str
+    """Function that returns the name that rows have for another name of the same thing."""
+
+    def value(self, rows: Sequence[Document], kind: str) -> str | None:
+        """Return the wanted value as rows have it; raise UnknownName if no row has or may have it."""
+        present = {str(self.key(row)) for row in rows}
+        if self.wanted is None or not present or self.wanted in present:
+            return self.wanted
+        usual = self.usual(self.wanted)
+        if usual in present:
+            return usual
+        possible = present.union(self.known())
+        if usual not in possible:
+            raise UnknownName(kind, self.wanted, sorted(possible))
+        say(f"note: nothing here has the {kind} {usual!r}")
+        return usual
+
+
 def listed(
     rows: Iterable[Document],
     *,
-    only: Mapping[str, tuple[str | None, Key]],
+    only: Mapping[str, Only],
     columns: Mapping[str, Key],
     sort: str | None,
     limit: int | None,
 ) -> list[Document]:
     """Return the rows with the wanted values, in the wanted order, up to the limit.
 
-    `only` has for each option its wanted value, or None, and what a row has. `columns` says what orders each column.
-    Raises UnknownName for a value that no row has, and for an unknown column.
+    `only` has what is wanted, by its name for people. `columns` says what orders each column.
+    Raises UnknownName for a value that no row may have, and for an unknown column.
     """
     found = list(rows)
-    for option, (wanted, key) in only.items():
-        if wanted is None:
-            continue
-        present = {str(key(row)) for row in found}
-        if present and wanted not in present:
-            raise UnknownName(option, wanted, sorted(present))
-        found = [row for row in found if str(key(row)) == wanted]
+    for kind, one in only.items():
+        value = one.value(found, kind)
+        found = [row for row in found if value is None or str(one.key(row)) == value]
     if sort is not None:
         name = sort.removeprefix("-")
         if name not in columns:
@@ -95,7 +119,7 @@ def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None,
     numbered = [{"number": place} | summary for place, summary in enumerate(summaries, 1)]
     found = listed(
         (one for one in numbered if task is None or str(one["task_id"]).startswith(task)),
-        only={"state": (state, lambda one: one["state"])},
+        only={"state": Only(state, lambda one: one["state"], _states)},
         columns=RUN_COLUMNS,
         sort=asked.sort,
         limit=asked.limit,
@@ -106,6 +130,37 @@ def show_runs(summaries: Iterable[Document], asked: Asked, *, state: str | None,
     emit_answer(found, "Runs", ("number", "run", "state", "folder", "task"), rows, as_json=asked.as_json)
 
 
+def _states() -> tuple[str, ...]:
+    from forge.projections.runs import Stage  # here, as below: it takes longer than a plain list
+
+    return get_args(Stage)
+
+
+def _statuses() -> tuple[str, ...]:
+    from forge.projections.standing import Status
+
+    return get_args(Status)
+
+
+def _operations() -> Iterable[str]:
+    from forge.operations import OPERATIONS
+
+    return OPERATIONS
+
+
+def _gpus() -> Iterable[str]:
+    from forge.platforms.gpus import PROCESSORS
+
+    return PROCESSORS
+
+
+def _gpu(untrusted_name: str) -> str:
+    """Return the name that tasks have for another name of a processor."""
+    from forge.platforms.gpus import slug_of
+
+    return slug_of(untrusted_name)
+
+
 def _folder(summary: Document) -> str:
     return "sealed" if summary["sealed"] else "open"
 
@@ -114,7 +169,10 @@ def show_tasks(tasks: Iterable[Document], asked: Asked, *, op: str | None, gpu: 
     """Print tasks."""
     found = listed(
         tasks,
-        only={"operation": (op, TASK_COLUMNS["operation"]), "gpu": (gpu, TASK_COLUMNS["gpu"])},
+        only={
+            "operation": Only(op, TASK_COLUMNS["operation"], _operations),
+            "gpu": Only(gpu, TASK_COLUMNS["gpu"], _gpus, _gpu),
+        },
         columns=TASK_COLUMNS,
         sort=asked.sort,
         limit=asked.limit,
@@ -130,9 +188,9 @@ def show_kernels(
     found = listed(
         entries,
         only={
-            "operation": (op, lambda one: one["op"]),
-            "gpu": (gpu, lambda one: one["target_gpu"]),
-            "status": (status, lambda one: one["status"]),
+            "operation": Only(op, lambda one: one["op"], _operations),
+            "gpu": Only(gpu, lambda one: one["target_gpu"], _gpus, _gpu),
+            "status": Only(status, lambda one: one["status"], _statuses),
         },
         columns=KERNEL_COLUMNS,
         sort=asked.sort,

@@ -8,7 +8,8 @@ import pytest
 
 from forge.app.workspace import Workspace
 from forge.cli.kernel_summary import resident_interval
-from tests.cli.asking import ask
+from tests.app.prepared import benchmarked_run
+from tests.cli.asking import ask, copied
 from tests.shipped import copy_shipped_ledger
 
 ROOT = Path(__file__).parents[2]
@@ -21,6 +22,15 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / "kernel_registry", folder / "kernel_registry")
     with Workspace.open(folder):
         pass
+    return folder
+
+
+@pytest.fixture(scope="module")
+def promoted(tmp_path_factory: pytest.TempPathFactory, open_workspace: Path) -> Path:
+    """A workspace with one promoted kernel, of the operation fused_add_rmsnorm on the processor."""
+    folder = copied(open_workspace, tmp_path_factory.mktemp("promoted") / "home")
+    benchmarked_run(folder)
+    assert ask("promote", "last", "--home", folder).status == 0
     return folder
 
 
@@ -75,6 +85,28 @@ def test_an_unknown_value_is_answered_with_the_nearest(home: Path, asked: tuple[
     answer = ask(*asked, "--home", home)
     assert answer.status == 2
     assert said in answer.error
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("run", "list", "--state", "benchmarked"),
+        ("kernel", "list", "--status", "revoked"),
+        ("kernel", "list", "--op", "softmax"),
+        ("kernel", "list", "--gpu", "h200"),
+        ("task", "list", "--op", "softmax"),
+        ("task", "list", "--gpu", "h200"),
+    ],
+)
+def test_a_known_value_that_nothing_has_gives_an_empty_list(promoted: Path, asked: tuple[str, ...]) -> None:
+    answer = ask(*asked, "--json", "--home", promoted)
+    assert (answer.status, answer.document) == (0, [])
+    assert f"note: nothing here has the {asked[2].removeprefix('--').replace('op', 'operation')} " in answer.err
+
+
+def test_a_list_knows_a_gpu_by_any_of_its_names(home: Path) -> None:
+    named = column(home, "task", "list", "--gpu", "NVIDIA H200", name="task_id")
+    assert named == column(home, "task", "list", "--gpu", "h200", name="task_id") != []
 
 
 def test_a_runs_number_names_it(home: Path) -> None:
