@@ -138,15 +138,23 @@ def _fail_of_usage(error: Exception) -> "NoReturn":
 
     from forge.cli import command_of
     from forge.cli.failing import fail
+    from forge.cli.index import help_text
     from forge.domain.misfit import unfit
 
     if "NoArgs" in type(error).__name__:
-        error.show()  # type: ignore[attr-defined]  # a class of typer's
+        if sys.argv[1:]:
+            error.show()  # type: ignore[attr-defined]  # a class of typer's
+        else:
+            sys.stderr.write(help_text())
         sys.exit(2)
     said: str = error.format_message()  # type: ignore[attr-defined]
     if isinstance(error.__cause__, ValidationError):
         said = f"{said.removesuffix(str(getattr(error, 'message', '')))}{unfit(error.__cause__)}"
-    named = command_of(sys.argv[1:2] if "No such command" in said else sys.argv[1:])
+    said = said.replace("Choose from:\n\t", "Expected one of ").replace(",\n\t", ", ")  # typer's list of choices
+    named = command_of(sys.argv[1:])
+    known, _, last = named.rpartition(" ")
+    if said.startswith(f"No such command {last!r}"):
+        named = known
     fail("USAGE", said, following=f"{named} --help", status=2)
 
 

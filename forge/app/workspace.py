@@ -98,7 +98,9 @@ class Workspace:
             for folder in (home, home / RUNS_FOLDER, home / REGISTRY_FOLDER):
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
+            raise UsageError(
+                f"can't make a workspace at {str(home)!r} ({error.strerror}): expected a folder"
+            ) from error
         make_ledger(path, keys_folder(home), origin=origin, now=now, new_id=new_id)
         workspace = cls.open(home)
         workspace.publish()
@@ -108,10 +110,11 @@ class Workspace:
     def open(cls, home: Path, *, read_only: bool = False, acts_as: str | None = None) -> "Workspace":
         """Open a workspace, only for reading if nothing can be written; raise WorkspaceNotFound or LedgerCorrupt."""
         path = home / LEDGER_FILE
-        if home.is_file():
+        if home.exists() and not home.is_dir():
+            is_beside = (home.parent / LEDGER_FILE).exists()
             raise WorkspaceNotFound(
                 f"{str(home)!r} is a file: expected the folder that has {LEDGER_FILE}",
-                hint=f"forge run list --home {home.parent}",
+                hint=f"forge run list --home {home.parent}" if is_beside else "forge init --help",
             )
         if not path.exists():
             raise WorkspaceNotFound(

@@ -7,7 +7,7 @@ A command imports its own file alone, and what is heavier than Typer only when i
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from forge.cli.index import GROUPS
+from forge.cli.index import GROUPS, SUBGROUPS
 
 if TYPE_CHECKING:
     from typer.core import TyperGroup
@@ -21,6 +21,7 @@ def command_tree() -> "TyperGroup":
 
 
 def command_of(arguments: Sequence[str]) -> str:
-    """Return the command in `arguments` without its own arguments: `forge task create`."""
-    named = arguments[: 2 if arguments and arguments[0] in GROUPS else 1]
+    """Return the command in `arguments` without its own arguments: `forge task create`, `forge ledger key show`."""
+    words = 1 if not arguments or arguments[0] not in GROUPS else 3 if tuple(arguments[:2]) in SUBGROUPS else 2
+    named = arguments[:words]
     return " ".join(["forge", *(name for name in named if not name.startswith("-"))])

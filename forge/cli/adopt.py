@@ -64,6 +64,11 @@ def _read(file: Path) -> dict[str, Any]:  # Any: a JSON document
         str(document["generation"])[:12]
     except OSError as error:
         raise UsageError(f"{str(file)!r} can't be read: {error}; {expected}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except ValueError as error:
         raise UsageError(f"{str(file)!r} is no report: {str(error)[:100]!r}; {expected}") from error
+    except (KeyError, TypeError, AttributeError, RecursionError) as error:
+        lacks = (
+            f"it lacks the field {error}" if isinstance(error, KeyError) else "its fields aren't those of a report"
+        )
+        raise UsageError(f"{str(file)!r} is no report: {lacks}; {expected}") from error
     return document

@@ -59,6 +59,8 @@ NOUNS: Lines = {
 }
 """Groups of commands: one file each, with an `app`."""
 GROUPS = frozenset(NOUNS)
+SUBGROUPS = frozenset({("ledger", "key")})
+"""Groups of commands inside a group, by their words."""
 TOP: Lines = {name: line for lines in COMMANDS.values() for name, line in lines.items()}
 """Commands without a noun. The function of each is called as the command, with `_` for `-`."""
 FILES: dict[str, str] = {name: file for name, (file, _) in (*TOP.items(), *NOUNS.items())}

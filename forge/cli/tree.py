@@ -2,7 +2,7 @@
 
 from functools import cache
 from importlib import import_module
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -50,4 +50,15 @@ def tree_of(command: str | None) -> TyperGroup:
                 app.command(name)(getattr(module, name.replace("-", "_")))
         else:
             app.add_typer(module.app, name=noun, cls=CommandGroup)
-    return get_group(app)
+    made = get_group(app)
+    _write_arguments_large(made)
+    return made
+
+
+def _write_arguments_large(command: Any) -> None:  # Any: classes that typer keeps private
+    """Write each argument in capitals, as the pages do: typer writes one without a name for people as in the code."""
+    for one in getattr(command, "commands", {}).values():
+        _write_arguments_large(one)
+    for parameter in command.params:
+        if parameter.param_type_name == "argument" and parameter.metavar is None:
+            parameter.metavar = parameter.name.upper()

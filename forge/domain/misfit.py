@@ -3,7 +3,7 @@
 import reprlib
 from collections.abc import Iterable, Mapping
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic_core import ErrorDetails
 
 from forge.domain.digest import Value
@@ -34,7 +34,7 @@ _EXPECTED: dict[str, str] = {
 """pydantic's error type -> text that says what was expected (docs.pydantic.dev/latest/errors/validation_errors)."""
 
 
-def misfit(error: ValidationError, model: type[Value]) -> str:
+def misfit(error: ValidationError, model: type[BaseModel]) -> str:
     """Return the first reason why a document isn't a `model`, as one line that is safe on a terminal."""
     first = error.errors(include_url=False)[0]
     place = ".".join(str(part) for part in first["loc"]) or "the document"
@@ -59,7 +59,7 @@ def shortened(value: object) -> str:
     return short.repr(value)
 
 
-def _expected(first: ErrorDetails, model: type[Value]) -> str:
+def _expected(first: ErrorDetails, model: type[BaseModel]) -> str:
     """Return what was expected; Forge's own validators say it in their message."""
     context: Mapping[str, object] = first.get("ctx", {})
     at_top = len(first["loc"]) == 1

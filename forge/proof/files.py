@@ -35,8 +35,9 @@ def read(path: Path) -> bytes:
         about = os.fstat(descriptor)
         if not stat.S_ISREG(about.st_mode) or about.st_size > FILE_LIMIT_BYTES:
             os.close(descriptor)
-            raise ValueError(f"expected a regular file of at most {FILE_LIMIT_BYTES} bytes")
+            raise ValueError(f"it isn't a regular file of at most {FILE_LIMIT_BYTES} bytes")
         with open(descriptor, "rb") as file:
             return file.read(FILE_LIMIT_BYTES)
     except (OSError, ValueError) as error:
-        raise UsageError(f"can't read {str(path)!r}: {error}; expected a file that you may read") from error
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"can't read {str(path)!r} ({why}): expected a file that you may read") from error

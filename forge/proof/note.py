@@ -97,18 +97,20 @@ def parse_note(untrusted: bytes) -> Note:
     try:
         text = untrusted.decode()
     except UnicodeDecodeError as error:
-        raise UsageError("this is no signed note: expected UTF-8") from error
+        raise UsageError("the checkpoint is no signed note: expected text in UTF-8") from error
     if len(untrusted) > NOTE_LIMIT_BYTES or any(character < " " and character != "\n" for character in text):
         raise UsageError(
-            f"this is no signed note: it has {len(untrusted)} bytes, or holds control characters; expected at most "
-            f"{NOTE_LIMIT_BYTES} bytes of plain text"
+            f"the checkpoint is no signed note: it has {len(untrusted)} bytes, or holds control characters; expected "
+            f"at most {NOTE_LIMIT_BYTES} bytes of plain text"
         )
     body, blank, lines = text.rpartition("\n\n")
     if not blank or not lines.endswith("\n"):
-        raise UsageError("this is no signed note, or it was cut off: expected a text, an empty line, and signatures")
+        raise UsageError(
+            "the checkpoint is no signed note, or it was cut off: expected a text, an empty line, and signatures"
+        )
     signatures = tuple(_signature(line) for line in lines[:-1].split("\n"))
     if len(signatures) > SIGNATURES_LIMIT:
-        raise UsageError(f"this note has {len(signatures)} signatures: expected at most {SIGNATURES_LIMIT}")
+        raise UsageError(f"the checkpoint has {len(signatures)} signatures: expected at most {SIGNATURES_LIMIT}")
     return Note(body + "\n", signatures)
 
 
@@ -137,7 +139,7 @@ def parse_checkpoint(text: str) -> Checkpoint:
     lines = text.split("\n")
     root = _base64(lines[2]) if len(lines) >= 4 else None
     if root is None or len(root) != hashlib.sha256().digest_size or not all(lines[:-1]):
-        raise UsageError(f"this note is no checkpoint, it begins with {lines[0][:60]!r}: {_LINES}")
+        raise UsageError(f"the signed note is no checkpoint, it begins with {lines[0][:60]!r}: {_LINES}")
     if not _SIZE.fullmatch(lines[1]):
         raise UsageError(f"the checkpoint's size is {lines[1][:40]!r}, no whole number: {_LINES}")
     return Checkpoint(lines[0], int(lines[1]), root)
@@ -147,7 +149,7 @@ def _signature(line: str) -> Signature:
     name, space, encoded = line.removeprefix(_DASH).partition(" ")
     raw = _base64(encoded)
     if not line.startswith(_DASH) or not space or not _name(name) or raw is None or len(raw) < 5:
-        raise UsageError(f"this is no signed note: expected a signature, found {line[:80]!r}")
+        raise UsageError(f"the checkpoint is no signed note: expected a signature, found {line[:80]!r}")
     return Signature(name, raw[:4], raw[4:])
 
 

@@ -247,12 +247,21 @@ def test_the_workspace_is_named_by_home_or_the_variable_or_the_nearest_parent(
     assert len(ask("run", "list", "--json").document) == 1
 
 
+def test_a_file_in_place_of_a_workspace_is_named_with_a_next_step_that_works(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    for place in (tmp_path / "file", Path("/dev/null")):
+        answer = ask("run", "list", "--home", place)
+        assert (answer.status, f"{str(place)!r} is a file: expected" in answer.error) == (2, True)
+        assert answer.err.endswith("try: forge init --help\n"), answer.err
+
+
 def test_a_workspace_is_not_made_where_it_can_not_be(tmp_path: Path, home: Path) -> None:
     (tmp_path / "file").write_text("x")
     for place in (tmp_path / "file", tmp_path / "file" / "inside", Path("/proc/forge")):
         answer = ask("init", place)
         assert answer.status == 2, place
         assert repr(str(place)) in answer.error
+        assert "Errno" not in answer.error
     for origin in ("", "\udcff", "x" * 10_000):
         answer = ask("init", tmp_path / "new", "--origin", origin)
         assert answer.status == 2

@@ -117,4 +117,5 @@ def test_what_is_no_report_is_refused(tmp_path, content):
     answer = ask("adopt", "report", path)
     assert answer.status == 2
     assert "expected a JSON file that Adopted.write_report wrote" in answer.err
+    assert "indices" not in answer.err, "a word of Python's"
     assert ask("adopt", "report", tmp_path / "nothing").status == 2

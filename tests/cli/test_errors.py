@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
@@ -57,6 +59,27 @@ def test_a_mistake_in_the_arguments_is_an_error_like_the_others() -> None:
     refused = ask("run", "list", "--colour", "--json")
     assert refused.document["error"]["code"] == "USAGE"
     assert refused.last == "try: forge run list --help"
+
+
+@pytest.mark.parametrize(
+    ("words", "said", "following"),
+    [
+        ("completion", "Missing argument 'SHELL'. Expected one of bash, zsh, fish", "forge completion --help"),
+        ("task show", "Missing argument 'TASK'.", "forge task show --help"),
+        ("ledger key export", "Missing argument 'FILE'.", "forge ledger key export --help"),
+        ("ledger key shw", "No such command 'shw'. Did you mean 'show'?", "forge ledger key --help"),
+        ("run shwo last", "No such command 'shwo'. Did you mean 'show'?", "forge run --help"),
+    ],
+)
+def test_a_mistake_names_the_argument_as_the_help_does_and_the_command(words: str, said: str, following: str) -> None:
+    refused = ask(*words.split())
+    assert (refused.error, refused.last) == (f"error[USAGE]: {said}", f"try: {following}")
+
+
+def test_without_any_word_the_usual_help_is_shown() -> None:
+    shown = subprocess.run([sys.executable, "-m", "forge"], capture_output=True, text=True, check=False)
+    assert (shown.returncode, shown.stdout) == (2, "")
+    assert shown.stderr == ask("--help").out
 
 
 def test_every_code_is_explained_from_the_command_line() -> None:

@@ -1,5 +1,6 @@
 """Keys, checkpoints and proofs from the command line: what init leaves, what is refused, and what to do next."""
 
+import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -54,6 +55,19 @@ def test_init_makes_a_key_for_its_owner_and_a_public_one_for_others(empty: Path)
     for path in empty.rglob("*"):
         if path.is_file() and path != private:
             assert secret.encode() not in path.read_bytes(), path
+
+
+@pytest.mark.parametrize("place", ["pipe", "folder", "loop", "/dev/full"])
+def test_what_can_be_no_file_is_refused_before_anything_is_signed(empty: Path, tmp_path: Path, place: str) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    before = types(empty)
+    for command in (("checkpoint", "--copy"), ("export",)):
+        answer = ask("ledger", *command, tmp_path / place, "--home", empty)
+        assert (answer.status, str(tmp_path / place) in answer.error) == (2, True), answer
+        assert answer.last == f"try: forge ledger {command[0]} --help"
+    assert types(empty) == before
 
 
 def test_a_checkpoint_is_published_copied_and_found_by_verify(empty: Path, tmp_path: Path) -> None:

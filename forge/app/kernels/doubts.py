@@ -14,6 +14,7 @@ from forge.app.plain_events import OfWorkspace
 from forge.app.user.given_reason import require_reason
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest
+from forge.domain.misfit import misfit
 from forge.domain.task import Name
 from forge.domain.tensors import Shape
 from forge.errors import AlreadyDecided, UsageError
@@ -108,9 +109,7 @@ def _parsed(path: Path, content: bytes) -> DoubtReport:
     try:
         return DoubtReport.model_validate_json(content)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the document"
         raise UsageError(
-            f"{str(path)!r} is no report of a doubt: {where}: {first['msg']}; expected a forge-doubt-*.json that an "
-            "adopted program wrote"
+            f"{str(path)!r} is no report of a doubt: {misfit(error, DoubtReport)}; expected a forge-doubt-*.json "
+            "that an adopted program wrote"
         ) from error

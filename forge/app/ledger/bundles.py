@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Literal
 
 from forge.app.kernels.decisions import NOT_RECORDED
+from forge.app.user.user_paths import writable
 from forge.app.workspace import SIGNER, Workspace
 from forge.ledger.transfer.export import Progress
 from forge.ledger.transfer.export import export as write
@@ -21,7 +22,7 @@ def export(workspace: Workspace, target: Path, *, since: int, progress: Progress
         workspace.ledger,
         workspace.keyring,
         workspace.blobs,
-        target,
+        writable(target),
         since=since,
         actor=SIGNER,
         progress=progress,

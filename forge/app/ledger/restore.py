@@ -68,7 +68,7 @@ def restore(source: Path, home: Path, *, accept_loss: bool, progress: Progress, 
     try:
         home.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"can't make a workspace at {str(home)!r} ({error}): expected a folder") from error
+        raise UsageError(f"can't make a workspace at {str(home)!r} ({error.strerror}): expected a folder") from error
     event, lost = _build(source, home, accept_loss=accept_loss, progress=progress)
     return {
         "home": str(home),

@@ -6,7 +6,7 @@ from pathlib import Path
 from forge.app.kernels.decisions import NOT_RECORDED
 from forge.app.ledger.promotion_proof import covering_checkpoint, promotion_of, prove_promotion
 from forge.app.plain_events import OfWorkspace
-from forge.app.user.user_paths import write_public
+from forge.app.user.user_paths import writable, write_public
 from forge.app.workspace import Workspace
 from forge.events.ledger import CheckpointPublished
 from forge.ledger.signatures.checkpoints import (
@@ -25,6 +25,8 @@ Data = dict[str, object]
 
 def checkpoint(workspace: Workspace, *, new_key: bool, copy: Path | None) -> Data:
     """Sign the ledger, publish the note, and write a copy if `copy` is given."""
+    if copy is not None:
+        writable(copy)  # before anything is signed
     if new_key:
         issued = adopt(workspace.ledger, workspace.keyring, os.urandom(SEED_BYTES), actor=workspace.actor)
     else:
@@ -49,6 +51,8 @@ def rotate_key(workspace: Workspace, *, dry_run: bool = False) -> Data:
 
 def prove_with_checkpoint(workspace: Workspace, kernel_id: str, *, out: Path | None) -> Data:
     """Write the proof of a kernel's promotion; sign a checkpoint first if the newest one doesn't cover it."""
+    if out is not None:
+        writable(out)
     home = OfWorkspace(workspace)
     if covering_checkpoint(home, promotion_of(home, kernel_id).seq) is None:
         issue(workspace.ledger, workspace.keyring, actor=workspace.actor)

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from forge.app.tasks.known_tasks import find_task
 from forge.app.tasks.references import read_source
+from forge.app.user.user_paths import resolved
 from forge.app.workspace import Workspace
 from forge.errors import RunNotFound, UsageError
 from forge.lab.packages import require_lab
@@ -16,13 +17,14 @@ def write_starter(workspace: Workspace, task_name: str, folder: Path, *, solutio
     task = find_task(workspace, task_name)
     source = read_source(solution, what="solution") if solution is not None else None
     files = starter_files(task.task, solution=source)
-    if folder.exists() and not folder.is_dir():
+    path = resolved(folder)
+    if path.exists() and not path.is_dir():
         raise UsageError(f"{str(folder)!r} is a file: expected a new or an empty folder")
-    if folder.exists() and any(folder.iterdir()):
+    if path.exists() and any(path.iterdir()):
         raise UsageError(f"{str(folder)!r} has content already: expected a new or an empty folder")
-    folder.mkdir(parents=True, exist_ok=True)
+    path.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        (folder / name).write_bytes(content)
+        (path / name).write_bytes(content)
     return {"task_id": task.task_id, "folder": str(folder), "files": list(files)}
 
 

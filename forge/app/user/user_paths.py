@@ -53,9 +53,20 @@ def make_parent(target: Path) -> None:
         raise UsageError(f"can't make the folder {str(target.parent)!r} ({error.strerror}): name another") from error
 
 
-def write_public(target: Path, text: str) -> None:
-    """Write a file that every user may read, with its folder; raise UsageError if the name is a folder's."""
-    if target.is_dir():
+def writable(target: Path) -> Path:
+    """Return the path, without links, of a file to write; raise UsageError if a folder, pipe or device is there."""
+    path = resolved(target)
+    if path.is_dir():
         raise UsageError(f"can't write {str(target)!r}: it is a folder, expected a file's name")
-    make_parent(target)
-    write_durably(resolved(target), text.encode(), mode=PUBLIC)
+    if path.exists() and not path.is_file():
+        raise UsageError(
+            f"can't write {str(target)!r}: it isn't a plain file, expected a new name or a file to replace"
+        )
+    return path
+
+
+def write_public(target: Path, text: str) -> None:
+    """Write a file that every user may read, with its folder; raise UsageError if it can't be a file."""
+    path = writable(target)
+    make_parent(path)
+    write_durably(path, text.encode(), mode=PUBLIC)

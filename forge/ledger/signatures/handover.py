@@ -122,9 +122,9 @@ def _parts(untrusted: bytes) -> tuple[VerifierKey, bytes, str]:
         header, named, secret, note = untrusted.decode().split("\n", 3)
         raw = base64.b64decode(secret, validate=True)
     except (ValueError, binascii.Error) as error:
-        raise UsageError(f"this file holds no signing key: {_EXPECTED}") from error
+        raise UsageError(f"the key's file holds no signing key: {_EXPECTED}") from error
     if header != HEADER or len(raw) != SALT_BYTES + NONCE_BYTES + SEED_BYTES + TAG_BYTES:
-        raise UsageError(f"this file holds no signing key, it begins with {header[:40]!r}: {_EXPECTED}")
+        raise UsageError(f"the key's file holds no signing key, it begins with {header[:40]!r}: {_EXPECTED}")
     return parse_key(named), raw, note
 
 

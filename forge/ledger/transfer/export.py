@@ -56,7 +56,7 @@ def export(
         named.add(row.payload)
     progress(f"{count} events, {len(named.digests)} blobs")
     header = _header(ledger, checkpoint, since=since, blobs=len(named.digests))
-    with written_aside(target.resolve(), mode=PUBLIC) as stream:
+    with written_aside(target, mode=PUBLIC) as stream:
         rows = ledger.rows(after_seq=since, limit=count)
         digest = write_bundle(stream, header, rows, named.digests, blobs)
     return Exported(header, checkpoint.root_hash, digest)
