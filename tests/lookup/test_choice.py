@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -155,3 +156,14 @@ def test_a_shape_with_more_elements_than_were_verified_is_never_answered(tmp_pat
         found = registry.lookup(**slot, shape=shape, policy=Policy(shape="nearest"))
         assert found.match == match
     assert found.rejected[0][1] == "shape outside the verified domain: batch x hidden_size is 36, verified up to 6"
+
+
+@pytest.mark.parametrize("times", [(2, 1), (1, 2)])
+def test_the_faster_of_two_kernels_that_were_measured_at_the_nearest_shape_answers(tmp_path, times):
+    verified = [{"batch": size, "hidden_size": size} for size in (1, 3, 6)]
+    drawn = {"gpu": "h200", "dtype": "bf16", "language": "cpp", "status": "active", "verified": verified}
+    kernels = [kernel_of(number, {**drawn, "measured": [(verified[2], time)]}) for number, time in enumerate(times)]
+    publish_kernels(tmp_path, kernels)
+    slot = {"op": BASE["op"], "gpu": "h200", "dtype": "bf16", "shape": {"batch": 5, "hidden_size": 5}}
+    found = Registry.open(tmp_path).lookup(**slot, policy=Policy(shape="nearest"))
+    assert (found.match, found.kernel.kernel_id) == ("nearest", f"kernel_v{times.index(1)}")
