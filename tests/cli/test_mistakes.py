@@ -456,6 +456,48 @@ def test_a_kept_operand_is_named_where_values_are_wrong(condition: str, value: s
     assert place.source.startswith("self.kept =") == named
 
 
+PACKING = """
+import torch
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, width):
+        super().__init__()
+        self.linear = torch.nn.Linear(width, width)
+        self.decay = torch.nn.Parameter(torch.ones(width))
+        {statement}
+
+    def forward(self, x):
+        return self.linear(x) * self.decay
+"""
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("self.kept = self.linear.weight.detach().t().contiguous()", True),
+        ("self.kept = -torch.exp(self.decay)", True),
+        ("self.register_buffer('kept', self.linear.weight.half())", True),
+        ("weight = self.linear.weight.detach(); self.kept = weight.t().contiguous()", True),
+        ("self.weight = self.linear.weight", False),
+        ("self.weight = torch.nn.Parameter(self.linear.weight.clone())", False),
+        ("self.kept = self.linear.weight.shape[0] ** -0.5", False),
+        ("self.kept = self.linear.bias is not None", False),
+        ("self.kept = torch.empty_like(self.linear.weight)", False),
+        ("torch.nn.init.ones_(self.linear.weight)", False),
+        ("self.other = torch.nn.Linear(width, width, bias=config.bias)", False),
+    ],
+)
+def test_what_a_constructor_computes_from_weights_is_named_where_values_are_wrong(
+    statement: str, named: bool
+) -> None:
+    text = PACKING.format(statement=statement)
+    place = place_to_mend(text.encode(), entry="ModelNew", language="torch", code="INCORRECT_NUMERICAL")
+    assert place is not None
+    assert (place.does == "computes from weights before they are given") == named
+    assert (place.source == statement) == named
+
+
 def test_a_value_kept_between_calls_is_named_by_its_statement() -> None:
     text = written("global OUT", "OUT = torch.empty_like(gate)", "return OUT")
     place = place_to_mend(text.encode(), entry="silu_mul", language="torch", code="STATE_CARRIED")

@@ -12,7 +12,7 @@ from forge.domain.parsed_source import parse_source
 from forge.domain.source_finding import FindingKind
 from forge.lab.sources.changed_input import changed_input
 from forge.lab.sources.comes_from import comes_from
-from forge.lab.sources.kept_operand import kept_operand
+from forge.lab.sources.kept_operand import computed_before, kept_operand
 from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
@@ -119,6 +119,8 @@ def place_to_mend(
         return _place(text, changes_at, "may change what the process shares")
     if code in UNBUILT and (late := _late_build(module)) is not None:
         return _place(text, late, "builds in a function, which no import calls")
+    if code in WRONG_VALUES and (early := computed_before(module, entry)) is not None:
+        return _place(text, early, "computes from weights before they are given")
     named = _in_function(text, function, code, untrusted_error) or _with_number(text, wrong_from)
     if named is not None:
         return named
