@@ -1,4 +1,4 @@
-"""A value that is memory's filler is called that, and other wrong values have as many digits as fp32 has."""
+"""A value that is memory's filler, or was lost beside 1, is called that; others have as many digits as fp32 has."""
 
 import pytest
 import torch
@@ -18,6 +18,17 @@ def test_an_unwritten_element_of_each_type_is_known(dtype: torch.dtype) -> None:
 
 
 def test_a_wrong_value_has_nine_digits() -> None:
-    assert _seen(0.9086549878120422) == "0.908654988"
-    assert _seen(float("nan")) == "nan"
-    assert _seen(1.5365221879119872e16) == "1.54e+16, the filler of memory that was never written"
+    assert _seen(0.9086549878120422, 0.5, "fp32") == "0.908654988"
+    assert _seen(float("nan"), 0.5, "fp32") == "nan"
+    assert _seen(1.5365221879119872e16, 0.5, "fp32") == "1.54e+16, the filler of memory that was never written"
+
+
+def test_a_small_result_that_was_lost_beside_one_is_called_that() -> None:
+    x = torch.tensor(0.0013034938)
+    right = float(x.double().tanh())
+    said = [
+        _seen(float(got), right, "fp32")
+        for got in (1 - 2 / (torch.exp(2 * x) + 1), 2 * torch.sigmoid(2 * x) - 1, right + 1e-7, 0.0)
+    ]
+    assert ["expm1" in one for one in said] == [True, True, False, False]
+    assert "expm1" not in _seen(float(x.half()), right, "fp16")

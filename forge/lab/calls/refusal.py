@@ -50,9 +50,19 @@ UNWRITTEN = frozenset(
 """Values of elements in fp32, fp16 and bf16 that were never written."""
 
 
-def _seen(got: float) -> str:
+SMALL_RESULT, ROUNDING_OF_ONE = 2.0**-4, 2.0**-24
+"""Size below which a result is small beside 1, and the distance of fp32 numbers just below 1."""
+BESIDE_ONE = "a multiple of 2^-24, as exp(x) - 1 in fp32 is; expm1, log1p and tanh of a library keep small results"
+"""What is said of a small result whose last digits were lost beside 1."""
+
+
+def _seen(got: float, expected: float, dtype: DType) -> str:
     """Return a wrong value in nine digits, which tell all fp32 numbers apart, and what it is likely to be."""
-    return f"{got:.3g}, the filler of memory that was never written" if got in UNWRITTEN else f"{got:.9g}"
+    if got in UNWRITTEN:
+        return f"{got:.3g}, the filler of memory that was never written"
+    small = dtype == "fp32" and 0 < abs(got) < SMALL_RESULT
+    lost = small and (got / ROUNDING_OF_ONE).is_integer() and abs(got - expected) <= 4 * ROUNDING_OF_ONE
+    return f"{got:.9g} ({BESIDE_ONE})" if lost else f"{got:.9g}"
 
 
 def wrong_output(
@@ -61,8 +71,9 @@ def wrong_output(
     """Return the refusal of one element outside its bound."""
     code: ReasonCode = "INCORRECT_NUMERICAL" if judged.finite else "NON_FINITE"
     found = _wrong_elements(operation, output, judged)
+    seen = _seen(judged.got, judged.expected, dtype)
     message = (
-        f"{output}{list(judged.worst)} is {_seen(judged.got)}, expected {judged.expected:.9g} "
+        f"{output}{list(judged.worst)} is {seen}, expected {judged.expected:.9g} "
         f"within {judged.allowed_error:.3g}, at {_size(case)} with {case.kind} inputs"
         f"{f'; {judged.together}' if judged.together else ''}{f'; {found.said}' if found else ''}"
     )
