@@ -2,6 +2,8 @@
 
 import shutil
 import stat
+import subprocess
+import sys
 from datetime import timedelta
 from pathlib import Path
 
@@ -113,6 +115,26 @@ def test_a_name_is_free_again_only_after_its_token_was_revoked(empty: Path) -> N
     assert "unknown token 'eve'" in ask("token", "revoke", "eve", "--home", empty).error
     ask("token", "revoke", "ada", "--home", empty)
     assert granted(empty)["name"] == "ada"
+
+
+def test_of_commands_at_the_same_time_one_gets_the_name(empty: Path) -> None:
+    command = [sys.executable, "-m", "forge", "token", "add", "ada", "--scope", "author", "--home", str(empty)]
+    asked = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) for _ in range(6)]
+    said = [one.communicate()[1] for one in asked]
+    assert sorted(one.returncode for one in asked) == [0, 2, 2, 2, 2, 2], said
+    assert sum("there is a token 'ada' already" in one for one in said) == 5
+
+
+def test_a_name_that_several_tokens_have_is_revoked_with_all_of_them(
+    empty: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:  # an earlier Forge let two commands at the same time take one name
+        earlier.setattr(tokens, "_free_name", lambda _, name: name)
+        both = [granted(empty)["token"], granted(empty)["token"]]
+    assert all(caller(empty, one) for one in both)
+    assert ask("token", "revoke", "ada", "--home", empty).status == 0
+    assert [caller(empty, one) for one in both] == [None, None]
+    assert ledger_stands(empty)
 
 
 def test_no_token_has_the_name_of_one_of_our_own_authors(empty: Path) -> None:

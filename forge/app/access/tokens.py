@@ -4,9 +4,12 @@ A token is shown once and stored nowhere. It is accepted while its event stands 
 Only the file's owner can read it. So a copy of the ledger alone accepts no token.
 """
 
+import fcntl
 import os
 import re
 import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -88,15 +91,18 @@ def grant_token(
     scopes: dict[str, Scope] = {one: one for one in get_args(Scope)}
     if untrusted_scope not in scopes:
         raise UnknownName("scope", untrusted_scope, list(scopes))
-    name, scope = _free_name(workspace, untrusted_name), scopes[untrusted_scope]
+    scope = scopes[untrusted_scope]
     expires_at = None if untrusted_lifetime is None else (now() + _lifetime(untrusted_lifetime)).isoformat()
     token = PREFIX + secrets.token_urlsafe(RANDOM_BYTES)
     digest = sha256(token.encode())
-    granted = TokenGranted(name=name, scope=scope, token_sha256=digest, expires_at=expires_at)
+    _require_name(untrusted_name)
     folder = tokens_folder(workspace.home)
     make_folder(folder)
     folder.chmod(PRIVATE_FOLDER)
-    workspace.append((granted,), run_id=granted.stream(), key=f"grant:{digest}")
+    with _alone(folder):  # from the look for the name until the event that takes it
+        name = _free_name(workspace, untrusted_name)
+        granted = TokenGranted(name=name, scope=scope, token_sha256=digest, expires_at=expires_at)
+        workspace.append((granted,), run_id=granted.stream(), key=f"grant:{digest}")
     kept = _Kept(name=name, scope=scope, expires_at=expires_at)
     write_durably(token_file(workspace.home, digest), canonical(kept), mode=PRIVATE_FILE)
     return {"name": name, "scope": scope, "expires_at": expires_at, "token_sha256": digest, "token": token}
@@ -105,16 +111,19 @@ def grant_token(
 def revoke_token(workspace: Workspace, name: str) -> Data:
     """Take back the token with this name: it is refused from the next request on.
 
+    In a ledger of a Forge before the lock of `grant_token`, several tokens may have the name: all are taken back.
     Raises UnknownName if no token has it.
     """
-    standing = {str(one["name"]): one for one in all_tokens(workspace) if one["state"] != "revoked"}
-    if name not in standing:
-        raise UnknownName("token", name, list(standing), listed_by="forge token list")
-    digest = str(standing[name]["token_sha256"])
-    revoked = TokenRevoked(name=name, token_sha256=digest)
-    workspace.append((revoked,), run_id=revoked.stream(), key=f"revoke:{digest}")
-    token_file(workspace.home, digest).unlink(missing_ok=True)
-    return {**standing[name], "state": "revoked"}
+    standing = [one for one in all_tokens(workspace) if one["state"] != "revoked"]
+    named = [one for one in standing if one["name"] == name]
+    if not named:
+        raise UnknownName("token", name, [str(one["name"]) for one in standing], listed_by="forge token list")
+    for one in named:
+        digest = str(one["token_sha256"])
+        revoked = TokenRevoked(name=name, token_sha256=digest)
+        workspace.append((revoked,), run_id=revoked.stream(), key=f"revoke:{digest}")
+        token_file(workspace.home, digest).unlink(missing_ok=True)
+    return {**named[-1], "state": "revoked"}
 
 
 def all_tokens(workspace: Workspace) -> list[Data]:
@@ -196,13 +205,28 @@ def caller_of_environment(workspace: Workspace) -> Caller:
     return found
 
 
-def _free_name(workspace: Workspace, untrusted_name: str) -> str:
-    """Return the name if it is one, and no token has it that isn't revoked."""
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Keep other processes that grant a token waiting until the block ends."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _require_name(untrusted_name: str) -> None:
+    """Raise UsageError for what can be no holder's name."""
     if NAME.fullmatch(untrusted_name) is None or untrusted_name in TAKEN_NAMES:
         raise UsageError(
             f"bad name {untrusted_name[:LONGEST_TOKEN]!r}: expected 1 to 64 small letters, digits, '.', '_' and '-', "
             f"and none of {', '.join(sorted(TAKEN_NAMES))}"
         )
+
+
+def _free_name(workspace: Workspace, untrusted_name: str) -> str:
+    """Return the name if no token has it that isn't revoked."""
     if any(one["name"] == untrusted_name and one["state"] != "revoked" for one in all_tokens(workspace)):
         raise UsageError(
             f"there is a token {untrusted_name!r} already: expected another name, or that one revoked first",
