@@ -1,5 +1,7 @@
 """A starting point has five files that pass as they are: in each language, for catalogue and own operations."""
 
+import errno
+import os
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -161,6 +163,30 @@ def test_a_folder_with_content_and_a_solution_without_the_class_are_refused(home
     refused = ask("new", task, tmp_path / "new", "--from", tmp_path / "full" / "kernel.py", "--home", home)
     assert (refused.status, "no class ModelNew" in refused.error) == (2, True)
     assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_full_disk_leaves_no_part_of_a_starting_point(
+    is_there: bool, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "mine"
+    if is_there:
+        folder.mkdir()
+    asked = ("new", "last", folder, "--home", home)
+    with monkeypatch.context() as disk:
+        rename = os.rename
+
+        def refuse(source: str, target: Path) -> None:
+            if Path(target).name == "bench.py":
+                raise OSError(errno.ENOSPC, "No space left on device")
+            rename(source, target)
+
+        disk.setattr(os, "rename", refuse)
+        refused = ask(*asked)
+    assert (refused.status, "error[STORAGE_FAILED]" in refused.error) == (1, True)
+    assert list(tmp_path.rglob("*.py")) == []
+    assert folder.exists() == is_there
+    assert ask(*asked).status == 0
 
 
 @pytest.mark.parametrize("op", OPERATIONS)

@@ -1,5 +1,6 @@
 """Writes a starting point for a task into a new folder."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from forge.app.tasks.known_tasks import find_task
@@ -8,6 +9,7 @@ from forge.app.user.user_paths import resolved
 from forge.app.workspace import Workspace
 from forge.errors import RunNotFound, UsageError
 from forge.lab.packages import require_lab
+from forge.ledger.durable import PUBLIC, write_durably
 from forge.pipeline.starter import starter_files
 
 
@@ -22,10 +24,25 @@ def write_starter(workspace: Workspace, task_name: str, folder: Path, *, solutio
         raise UsageError(f"{str(folder)!r} is a file: expected a new or an empty folder")
     if path.exists() and any(path.iterdir()):
         raise UsageError(f"{str(folder)!r} has content already: expected a new or an empty folder")
-    path.mkdir(parents=True, exist_ok=True)
-    for name, content in files.items():
-        (path / name).write_bytes(content)
+    _write(path, files)
     return {"task_id": task.task_id, "folder": str(folder), "files": list(files)}
+
+
+def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write the files into the folder, which is made, or none of them; raise StorageFailed if the disk refuses."""
+    is_new = not folder.exists()
+    folder.mkdir(parents=True, exist_ok=True)
+    whole = False
+    try:
+        for name, content in files.items():
+            write_durably(folder / name, content, mode=PUBLIC)
+        whole = True
+    finally:
+        if not whole:
+            for name in files:
+                (folder / name).unlink(missing_ok=True)
+            if is_new:
+                folder.rmdir()
 
 
 def is_newest_runs(workspace: Workspace, task_id: str) -> bool:
