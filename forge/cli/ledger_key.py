@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
+from forge.cli.document import show_facts
 from forge.cli.opening import ask_events, open_workspace
 from forge.cli.options import Home, Json
-from forge.cli.output import emit_answer, say
+from forge.cli.output import say
 from forge.cli.signing_notes import say_unvouched
 from forge.cli.suggest import suggest
 from forge.errors import UsageError
@@ -89,6 +90,5 @@ def _passphrase(file: Path | None, *, confirm: bool) -> str:
 
 
 def _show(document: dict[str, Any], *, as_json: bool) -> None:  # Any: a JSON document
-    rows = [(name, value) for name, value in document.items() if value is not None]
-    emit_answer(document, "Key", ("", ""), rows, as_json=as_json)
+    show_facts(document, "Key", as_json=as_json)
     say_unvouched(document.get("unvouched_adoptions", []))

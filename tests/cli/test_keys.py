@@ -92,6 +92,8 @@ def test_a_key_is_handed_over_from_one_workspace_to_a_copy(home: Path, word: Pat
     assert (made.status, made.document["signs_here"]) == (0, False)
     assert file.stat().st_mode & 0o777 == 0o600
     assert ask("ledger", "key", "export", file, *with_word, "--home", home).status == 2
+    shown = ask("ledger", "key", "show", "--home", home).out
+    assert ("False" in shown, "[]" in shown) == (False, False), "words of Python's"
     assert not ask("ledger", "key", "show", "--home", home, "--json").document["private_key_here"]
     assert ask("ledger", "checkpoint", "--home", home).last == "try: forge ledger key import --help"
     taken = ask("ledger", "key", "import", file, *with_word, "--home", copy, "--json")
