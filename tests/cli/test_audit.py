@@ -352,3 +352,22 @@ def test_an_empty_workspace_has_empty_answers(empty):
             assert (answer.status, [row for row in answer.document["rows"] if question[0] != "fast-p"]) == (0, [])
     shares = [row["fast_p"] for row in ask("audit", "fast-p", "--home", empty, "--json").document["rows"]]
     assert shares == [None] * 4
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("rejections", "--gpu", "h200"),
+        ("leaderboard", "--op", "softmax"),
+        ("effectiveness", "--language", "triton"),
+        ("history", "--op", "softmax", "--gpu", "h200"),
+    ],
+)
+def test_a_known_value_that_nothing_was_recorded_of_is_answered_with_no_rows(
+    open_workspace: Path, asked: tuple[str, ...]
+) -> None:
+    answer = ask("audit", *asked, "--home", open_workspace, "--json")
+    assert (answer.status, answer.document["rows"]) == (0, [])
+    value = asked[2]
+    refused = ask("audit", *asked[:2], f"{value}x", *asked[3:], "--home", open_workspace)
+    assert (refused.status, f"'{value}x': expected one of" in refused.error) == (2, True)

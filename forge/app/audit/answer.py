@@ -1,7 +1,7 @@
 """Defines what an audit answers: rows, what they were counted over, and what they don't show."""
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -83,15 +83,37 @@ def where(connection: sqlite3.Connection, wanted: Mapping[Filter, str | None]) -
 
 
 def known_value(connection: sqlite3.Connection, name: Filter, untrusted_value: str) -> str:
-    """Return a filter's value as the history has it, a GPU or dtype by any of its names; raise UnknownName."""
+    """Return a filter's value as the history has it, a GPU or dtype by any of its names.
+
+    Raises UnknownName for a value that the history doesn't have and no task could have.
+    """
     kind, query, listed_by = FILTERS[name]
     recorded = sorted(found for (found,) in connection.execute(query) if found is not None)
     value = untrusted_value
     if value not in recorded:
         value = _usual_name(name, value)
-    if recorded and value not in recorded:
+    if recorded and value not in recorded and value not in _possible(name):
         raise UnknownName(kind, untrusted_value, recorded, listed_by=listed_by)
     return value
+
+
+def _possible(name: Filter) -> Iterable[str]:
+    """Return the values that a task may have, whatever is recorded; none where only the history knows them."""
+    match name:
+        case "op":
+            from forge.operations import OPERATIONS  # here, as below: it takes longer than a plain answer
+
+            return OPERATIONS
+        case "gpu":
+            from forge.platforms.gpus import PROCESSORS
+
+            return PROCESSORS
+        case "language":
+            from forge.languages import LANGUAGES
+
+            return LANGUAGES
+        case _:
+            return ()
 
 
 def _usual_name(name: Filter, untrusted_value: str) -> str:
