@@ -30,6 +30,9 @@ NO_MODULE = (
 )
 """Note beside a missing module. It leaves the module's name out: a candidate could name a harmful package, and a
 reader might install it."""
+ALONE = "kernel.py is judged without the other submitted files: copy what it needs of them into it"
+"""Note beside a missing module that is another submitted file."""
+_BESIDE = tuple(f" No module named {one.removesuffix('.py')!r}" for one in REQUIRED_FILES if one.endswith(".py"))
 NO_GPU = (
     "without a GPU, operands lie in the processor's memory and torch.cuda can't be called. Guard what needs one with "
     "`x.is_cuda`, don't assert it, and allocate with `device=x.device`"
@@ -103,7 +106,7 @@ class LogExcerpt:
     def _note(self) -> str | None:
         kind, _, said = (self.untrusted_error or "").partition(":")
         if kind == "ModuleNotFoundError":
-            return NO_MODULE
+            return ALONE if said in _BESIDE else NO_MODULE
         if kind == "OSError" and "Read-only file system" in said:
             return NO_WRITING
         asserts = kind == "AssertionError" and "is_cuda" in (self.source or "")

@@ -162,6 +162,11 @@ def test_a_missing_module_is_answered_with_which_modules_there_are_and_no_name_t
     assert isinstance(note, str)
     assert "the modules of the Python that runs forge" in note
     assert "einops" not in note
+    submitted = excerpt(f"{log}ModuleNotFoundError: No module named 'reference'\n", files=FILES, withheld=False)
+    assert submitted is not None
+    beside = str(submitted.document()["note"])
+    assert "copy what it needs" in beside
+    assert "install" not in beside
     other = excerpt(f"{log}ImportError: no\n", files=FILES, withheld=False)
     assert other is not None
     assert other.document()["note"] is None
