@@ -80,7 +80,7 @@ class Shapes:
         places = {axis.name: axis.places for axis in self._question.axes}
         if BATCH in places:
             self._declare_batch(places[BATCH])
-        else:
+        elif (self._contract.tensors[0].name, 0) not in named:
             self._vary_batch()
         for one in self._question.ranges:
             name = named.get(one.place) or self._axis_at(one.place) or f"{one.place[0]}_{one.place[1]}".lower()[:32]

@@ -126,6 +126,21 @@ def test_a_size_that_cannot_vary_as_declared_is_refused(
         ask(POOL, axes=axes, ranges=ranges)
 
 
+SQUARE = (
+    "import torch\ndef product(a, b):\n    return a @ b\n"
+    "def get_inputs():\n    return [torch.randn(16, 16), torch.randn(16, 16)]\n"
+)
+SQUARE_KERNEL = "def product(a, b):\n    n = {size}\n    return (a.reshape(n, n, 1) * b.reshape(1, n, n)).sum(1)\n"
+
+
+def test_an_axis_may_hold_the_size_that_would_be_taken_for_the_batch(tmp_path: Path, walls: Walls) -> None:
+    found = ask(SQUARE, axes=["n=a.0,a.1,b.0,b.1"], ranges=["a.0=1..40"])
+    assert found.contract.shape["n"] == 16
+    assert {1, 40} <= {shape["n"] for shape in found.held_out}
+    assert verdict_on(found, TORCH + SQUARE_KERNEL.format(size="a.shape[0]"), tmp_path) == Accepted()
+    assert isinstance(verdict_on(found, TORCH + SQUARE_KERNEL.format(size="16"), tmp_path), Rejected)
+
+
 def test_the_batch_varies_in_the_range_that_is_declared(walls: Walls) -> None:
     found = ask(POOL, ranges=["lengths.0=1..100"])
     assert [(one.name, one.low, one.high) for one in found.contract.axes] == [("batch", 1, 100)]
