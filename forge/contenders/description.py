@@ -142,7 +142,7 @@ def why_not_applicable(call: Call, dtype: str, shape: Mapping[str, int], *, devi
 
 def _functions_of(source: str) -> set[str]:
     try:
-        tree = parse_source(source)
+        tree = parse_source(source, filename="call")
     except SyntaxError as error:
         raise ValueError(f"`call` isn't Python: {error}") from error
     return {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}

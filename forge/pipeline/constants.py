@@ -43,7 +43,7 @@ def with_constants(source: bytes, untrusted_texts: Sequence[str]) -> bytes:
 def _places(source: bytes) -> dict[str, tuple[int, int]]:
     """Return where the value of each name stands that the module assigns once, and from numbers alone."""
     try:
-        tree = parse_source(source)
+        tree = parse_source(source, filename="reference.py")
     except SyntaxError as error:
         raise UsageError(f"the reference doesn't parse: {error}; expected Python") from error
     starts = [0]

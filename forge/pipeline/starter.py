@@ -65,7 +65,7 @@ def _metadata(operation: Operation, language: Language, entry: str, *, compiled:
 
 def _require_model(solution: bytes, operation: Operation) -> None:
     try:
-        tree = parse_source(solution)
+        tree = parse_source(solution, filename="solution")
     except SyntaxError as error:
         raise UsageError(
             f"the solution doesn't parse: {error}; expected Python with a class {MODEL_ENTRY}"

@@ -49,7 +49,7 @@ def constants_of(kernel: str, text_name: str | None) -> dict[str, Tunable]:
     doesn't parse.
     """
     try:
-        tree = parse_source(kernel)
+        tree = parse_source(kernel, filename="kernel.py")
     except SyntaxError as error:
         raise UsageError(f"the template's kernel.py doesn't parse: {error}; expected Python") from error
     content, starts = kernel.encode(), _line_starts(kernel)
