@@ -39,6 +39,7 @@ InputKind = Literal[
     "equal_rows",
     "far_rows",
     "outliers",
+    "signed_weights",
     "ends",
     "end_rows",
     "lowest",
@@ -52,12 +53,13 @@ END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
 In order: a few among others, whole rows, all at the lower end, all at the upper end."""
 REFERENCE_KINDS: tuple[InputKind, ...] = (
     *END_KINDS,
-    *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
+    *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers", "signed_weights"),
 )
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
 Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Then
-powers of two in rows of which some are equal. Then rows of one value each, whose products are thousands apart. Last,
-a few numbers of each row that are far larger than the others, at other places in each row.
+powers of two in rows of which some are equal. Then rows of one value each, whose products are thousands apart. Then
+a few numbers of each row that are far larger than the others, at other places in each row. Last, weights of either
+sign, which a norm that is new hasn't.
 
 For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values, and
 `large_columns` has such outliers."""

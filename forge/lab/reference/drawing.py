@@ -13,7 +13,7 @@ from forge.domain.own_operation import Among, Contract, Family, Generated, Integ
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.reference.answers import Answers, Pattern
 from forge.lab.reference.faint import FAINT_KINDS, faint, may_be_faint
-from forge.lab.reference.family_values import draw_family
+from forge.lab.reference.family_values import SIGNED, draw_family
 from forge.lab.reference.planted_values import has_two_values, planted
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Drawing:
 
     def __call__(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
         """Draw all operands of one call; the same seed gives the same values."""
-        return (*self.operands(shape, kind, seed), *self.weights(seed))
+        return (*self.operands(shape, kind, seed), *self.weights(seed, kind))
 
     def operands(self, shape: Mapping[str, int], kind: InputKind, seed: int) -> Tensors:
         """Draw the tensors of the reference's arguments at a shape, in order.
@@ -87,8 +87,8 @@ class Drawing:
             return "plain"
         return "planted" if one.source == "planted" else "reached"
 
-    def weights(self, seed: int) -> Tensors:
-        """Draw weights near one of a few initialisations, never exactly at one."""
+    def weights(self, seed: int, kind: InputKind = "normal") -> Tensors:
+        """Draw weights near one of a few initialisations, never exactly at one; one kind has either sign."""
         import torch
 
         weights = self._answers.contract.weights
@@ -98,7 +98,10 @@ class Drawing:
         which = seed % STATES
         if which not in self._states:
             self._states[which] = self._answers.state(which)
-        return tuple(_weight(one, value, generator) for one, value in zip(weights, self._states[which], strict=True))
+        drawn = [_weight(one, value, generator) for one, value in zip(weights, self._states[which], strict=True)]
+        if kind == SIGNED:
+            drawn = [_signed(one, value, generator) for one, value in zip(weights, drawn, strict=True)]
+        return tuple(drawn)
 
 
 def first_alike(contract: Contract, place: int) -> int:
@@ -204,3 +207,12 @@ def _weight(one: Weight, value: torch.Tensor, generator: torch.Generator) -> tor
     if (one.parameter or is_mean) and not bool(value.any()):
         moved = moved + torch.randn(value.shape, generator=generator) / 16
     return moved.to(value.dtype)
+
+
+def _signed(one: Weight, value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """Give each number of a parameter a random sign: kernels may rely on a new norm's weights, which are all ones."""
+    import torch
+
+    if not (one.parameter and value.is_floating_point()):
+        return value
+    return torch.where(torch.rand(value.shape, generator=generator) < 0.5, value, -value)
