@@ -118,12 +118,16 @@ class Between(Value):
     low: float
     high: float
     by: Literal["difference", "ratio"] = "difference"
+    default: float | None = 1.0
+    """Number that programs give if their user gives none, such as a temperature of 1; None if there is none."""
 
 
 class Counts(Value):
     """Counts of positions of an axis, such as a top-k. They range from below 0 to above the axis; half are small."""
 
     axis: str
+    default: int = 0
+    """Count that programs give if their user gives none: all positions."""
 
     @staticmethod
     def ends(size: int) -> tuple[int, int]:

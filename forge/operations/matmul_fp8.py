@@ -20,7 +20,7 @@ from forge.operations.operation import Expectation, Operation
 if TYPE_CHECKING:
     import torch
 
-SCALES = Between(low=2.0**-12, high=2.0**-4, by="ratio")
+SCALES = Between(low=2.0**-12, high=2.0**-4, by="ratio", default=None)
 """Values of the scales: what a largest value of 0.1 to 28 gives, divided by 448, the largest number of e4m3."""
 
 

@@ -84,3 +84,21 @@ def test_counts_reach_from_less_than_none_to_more_than_all_half_of_them_few() ->
 def test_temperatures_are_alike_by_ratio() -> None:
     temperature = draw(find_operation("sampling"), {"batch": 4000, "vocab_size": 3}, "fp32", "normal", seed=1)[1]
     assert 0.45 < float((temperature < (2.0**-10 * 64) ** 0.5).double().mean()) < 0.55
+
+
+def test_a_quarter_of_unusual_draws_have_the_default_settings_in_all_rows() -> None:
+    plain = 0
+    for seed in range(200):
+        _, temperature, top_k, top_p, _ = draw(
+            find_operation("sampling"), {"batch": 4, "vocab_size": 100}, "fp32", "mixed", seed=seed
+        )
+        plain += bool((temperature == 1).all() and (top_k == 0).all() and (top_p == 1).all())
+    assert plain == 50
+
+
+def test_some_groups_have_whole_tiles_of_rows() -> None:
+    shape = {"tokens": 300, "k": 1, "n": 1, "groups": 4}
+    sizes = [draw(find_operation("grouped_matmul"), shape, "fp32", "mixed", seed=seed)[2] for seed in range(200)]
+    whole = [one for one in sizes if bool((one > 0).all()) and bool((one % 16 == 0).all())]
+    assert whole
+    assert all(int(one.sum()) <= 300 for one in sizes)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near_shape, of_class
-from forge.lab.inputs.shape_budget import affordable, largest_operand, narrowed, rows_within
+from forge.lab.inputs.shape_budget import affordable, largest_operand, largest_row, narrowed, rows_within
 from forge.operations.operation import Operation
 
 EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
@@ -31,6 +31,9 @@ sum costs time."""
 ROWS = (0, 1, 2, 3, 5, 8, 13, 64, 256, 257)
 """Numbers of rows that are always asked: none, a few, and numbers around 256, where a last block of rows is full or
 holds one."""
+SOME_ROWS, MOST_SOME_ELEMENTS = (4, 24), 2**16
+"""Range of a number of rows at each of these widths, and the most elements of an operand there. A program of several
+rows is then full, or not."""
 MOST_EQUAL_ELEMENTS, EQUAL_RANGE = 2**16, (4, 129)
 """Number of elements of an operand, at most, and range of the size where several axes have the same size. A kernel
 may tell its axes apart by their sizes."""
@@ -82,7 +85,10 @@ def edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
     small_rows = min(3, kernel.shape[rows])
     of_models = MODEL_WIDTHS if kernel.runner.takes_large_shapes else rng.sample(MODEL_WIDTHS, INTERPRETED_WIDTHS)
-    by_reduced = [{**kernel.shape, rows: small_rows, reduced: size} for size in (*EDGES, *of_models)]
+    by_reduced: list[Mapping[str, int]] = [
+        {**kernel.shape, rows: small_rows, reduced: size} for size in (*EDGES, *of_models)
+    ]
+    by_reduced += [_with_some_rows(kernel, size) for size in of_models if kernel.runner.takes_large_shapes]
     most = rows_within(kernel.operation, kernel.shape, MOST_ELEMENTS // kernel.shape[reduced])
     by_rows = [{**kernel.shape, rows: count} for count in ROWS if count <= most]
     few = {**kernel.shape, rows: small_rows, reduced: min(log_uniform(rng, *SHORT_SUM), kernel.shape[reduced])}
@@ -97,6 +103,14 @@ def edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         *by_free,
     )
     return [affordable(kernel.operation, shape, kernel.shape) for shape in found]
+
+
+def _with_some_rows(kernel: LoadedKernel, width: int) -> Mapping[str, int]:
+    """Return the public shape with this width and some rows, fewer if they would have too many elements."""
+    operation = kernel.operation
+    shape = {**kernel.shape, operation.reduced_axis: width}
+    most = max(1, min(SOME_ROWS[1], MOST_SOME_ELEMENTS // largest_row(operation, shape)))
+    return {**shape, operation.row_axis: log_uniform(kernel.rng, min(SOME_ROWS[0], most), most)}
 
 
 def _single_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
@@ -216,7 +230,10 @@ def large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     many = kernel.rng.randint(*MANY_ROWS_RANGE)
     narrow = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
     shapes = [
-        *({**narrow, rows: many, reduced: columns} for columns in (FEW_COLUMNS, ALIGNED_COLUMNS)),
+        *(
+            _as_drawable(kernel, {**narrow, rows: many, reduced: columns})
+            for columns in (FEW_COLUMNS, ALIGNED_COLUMNS)
+        ),
         *(_as_drawable(kernel, {**narrow, rows: 2, reduced: width}) for width in (wide, aligned)),
         *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in kernel.operation.free_axes),
     ]
@@ -228,7 +245,7 @@ def large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _as_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> Mapping[str, int]:
-    """Return the shape; if its operands are too large, as a long cache of keys is, set its free axes to one."""
+    """Return the shape; if its operands are too large, as those of many heads are, set its free axes to one."""
     if _is_drawable(kernel, shape):
         return shape
     return {**shape, **dict.fromkeys(kernel.operation.free_axes, 1)}

@@ -20,6 +20,10 @@ from forge.lab.observed import Observed
 JUDGED_ELEMENTS = 2**21
 """Number of elements in all operands up to which every row is drawn and judged. They take 8 MiB in fp32 and 16 MiB in
 fp64. Chosen; a larger number costs time on the host."""
+MOST_JUDGED_ELEMENTS, MOST_JUDGED_FLOPS = 2**25, 2**29
+"""Numbers of elements and of floating-point operations up to which all rows are drawn and judged in any case. A few
+rows can't stand for all where groups have rows, or tokens have slots. Chosen; such a workload takes about a
+second."""
 ROWS_DRAWN = (127, 13, 5)
 """Numbers of rows that may be drawn, all prime; the first one that is drawn quickly is used."""
 ROWS_JUDGED = 24
@@ -47,13 +51,14 @@ def _is_affordable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
     elements = _elements(kernel, shape)
     if elements > kernel.runner.most_workload_elements:
         return False
-    if elements > JUDGED_ELEMENTS and not rows_stand_for_all(kernel.operation):
+    flops = kernel.operation.flops(shape)
+    if not rows_stand_for_all(kernel.operation) and (elements > MOST_JUDGED_ELEMENTS or flops > MOST_JUDGED_FLOPS):
         return False
-    return kernel.operation.flops(shape) <= kernel.runner.most_workload_flops and kernel.fits(shape, 1)
+    return flops <= kernel.runner.most_workload_flops and kernel.fits(shape, 1)
 
 
 def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:
-    if _elements(kernel, shape) <= JUDGED_ELEMENTS:
+    if _elements(kernel, shape) <= JUDGED_ELEMENTS or not rows_stand_for_all(kernel.operation):
         cases = [kernel.case(shape)]
         if has_patterns(kernel.operation):
             cases.append(unusual_patterns(kernel.operation, cases[0], kernel.rng))

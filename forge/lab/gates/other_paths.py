@@ -32,6 +32,8 @@ LARGE_FREE = ((128, 200), (128, 256), (33, 79))
 in products of matrices."""
 MOST_FREE = 5
 """Size of any other axis, at most. Chosen; longer ones cost time for each kind of values."""
+ONE_SHARE = 0.25
+"""Chance that another axis has size one, as with one head of keys. Chosen; a few of the shapes then have it."""
 MOST_ELEMENTS = 2**15 - 1
 """Number of elements in an operand, at most. Torch starts threads for larger ones, and their starts take longer than
 the work."""
@@ -104,8 +106,11 @@ def quick_shape(kernel: LoadedKernel, rows: int, width: int) -> Mapping[str, int
 
 
 def _with_short_axes(kernel: LoadedKernel, most: int = MOST_FREE) -> dict[str, int]:
-    free = kernel.operation.free_axes
-    return {**kernel.shape, **{axis: min(most, kernel.shape[axis]) for axis in free}}
+    """Return the public shape with short free axes, mostly as long as they may be; each may be one."""
+    shape, rng = dict(kernel.shape), kernel.rng
+    for axis in kernel.operation.free_axes:
+        shape[axis] = 1 if rng.random() < ONE_SHARE else min(most, shape[axis])
+    return shape
 
 
 def _shortened(

@@ -40,9 +40,9 @@ SQUARE_SIZES = (4, 17)
 SCALAR_DIVISOR = 1024.0
 """Divisor of the scalars beside small values. Other gates only enlarge scalars, so they never show a lower limit on
 one."""
-SCALAR_POWERS = (6, 16)
-"""Range of a power of two by which scalars are multiplied where a kernel may go another way. An eps of 1e-6 becomes
-6e-5 to 0.07, between the values that other gates ask."""
+SCALAR_POWERS = ((1, 5), (6, 16))
+"""Two ranges of a power of two by which scalars are multiplied where a kernel may go another way; they take turns. An
+eps of 1e-6 becomes 2e-6 to 0.07, between the values that other gates ask. A usual one is 1e-5."""
 COLUMNS: tuple[InputKind, ...] = ("large_columns",)
 """Kinds that need many rows, because each column is large in one row alone."""
 LARGE_IN_A_ROW, MOST_COLUMN_ELEMENTS, MOST_INTERPRETED_ELEMENTS = 8, 2**21, 2**15
@@ -57,7 +57,7 @@ ROWS = 10
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge one draw of each kind at the public shape, and small values with smaller scalars and with zero scalars.
+    """Judge one draw of each kind at the public shape, and small values with smaller scalars, with zero and with one.
 
     Then judge each kind in a few rows of odd width, since other code often handles the last elements. Judge also rows
     in which each column is large once. Last, judge each kind in long rows and in many rows.
@@ -71,7 +71,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         *_with_scalars(kernel, smaller),
         *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *ASKED_AGAIN)),
         *(case for shape in other_shapes(kernel, odd) for case in _shifted_further(kernel, shape)),
-        *_with_scalars(kernel, (0.0,) * len(smaller)),
+        *(case for scalar in (0.0, 1.0) for case in _with_scalars(kernel, (scalar,) * len(smaller))),
         *(kernel.case(shape, kind) for shape in _column_shapes(kernel) for kind in kernel.definition.kinds(COLUMNS)),
     )
     errors: list[WorkloadErrors] = []
@@ -84,8 +84,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     if isinstance(checked, Failed):
         return checked
     errors += checked
-    for shape in other_paths.shapes(kernel, interpreted=True):
-        checked = _on_another_path(kernel, shape, kinds)
+    for number, shape in enumerate(other_paths.shapes(kernel, interpreted=True)):
+        checked = _on_another_path(kernel, shape, kinds, SCALAR_POWERS[number % 2])
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -105,7 +105,7 @@ def _shifted_further(kernel: LoadedKernel, shape: Mapping[str, int]) -> list[Cas
 
 
 def _on_another_path(
-    kernel: LoadedKernel, shape: Mapping[str, int], kinds: tuple[InputKind, ...]
+    kernel: LoadedKernel, shape: Mapping[str, int], kinds: tuple[InputKind, ...], powers: tuple[int, int]
 ) -> tuple[WorkloadErrors, ...] | Failed:
     """Judge each kind at the shape, some in one release; then small values with other scalars.
 
@@ -115,7 +115,7 @@ def _on_another_path(
         few = kernel.definition.kinds(INTERPRETED_KINDS)
         return _check_releases(kernel, _together([kernel.case(shape, kind) for kind in few]))
     scalars = tuple(kernel.operation.scalars.values())
-    larger = tuple(value * 2.0 ** kernel.rng.randint(*SCALAR_POWERS) for value in scalars)
+    larger = tuple(value * 2.0 ** kernel.rng.randint(*powers) for value in scalars)
     again = tuple(kind for kind in ON_ANOTHER_PATH_AGAIN if kind in kinds)
     together = _together([kernel.case(shape, kind) for kind in (*kinds, *again)])
     alone = [
@@ -171,7 +171,7 @@ def _column_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _with_scalars(kernel: LoadedKernel, scalars: tuple[float, ...]) -> list[Case]:
-    """Return small values with these scalars. A kernel must not take zero for a missing scalar."""
+    """Return small values with these scalars. A kernel must not take zero or one for a missing scalar."""
     return [kernel.case(kernel.shape, "small", scalars=scalars)] if scalars else []
 
 

@@ -23,8 +23,8 @@ KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
 MASKED_ROWS = 64
 """Number of rows, at least, if masks are asked. Chosen; a sampled token at a wrong edge shows only in some rows."""
 FEW_ROWS_DRAWS = 16
-"""Number of draws of special rows where most patterns have no row. Chosen: NaN is in a quarter of the patterns, so
-that 16 draws miss it with a chance of 1 %."""
+"""Number of draws of special rows where most patterns have no row. Chosen: NaN is in a third of the patterns, so
+that 16 draws miss it with a chance of 0.2 %."""
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 """Words for what the gate allows."""
 

@@ -16,7 +16,7 @@ from forge.lab.gates.chosen_shapes import (
     WIDTHS,
 )
 from forge.lab.inputs.random_sizes import in_each_octave, log_uniform, of_class
-from forge.lab.inputs.shape_budget import affordable, largest_operand
+from forge.lab.inputs.shape_budget import MOST_DRAWN, affordable, largest_operand
 from forge.operations.operation import Operation
 
 INTERMEDIATE_WIDTHS = (5632, 6656, 8960, 11008, 13824)
@@ -46,8 +46,12 @@ TOLD_ROWS = (1, 1, 2, 3)
 LONG_REMAINDERS, LONG_WIDTHS = 16, (1025, 2**13)
 """Number of remainders of long widths, and their range. Vectors of up to sixteen elements divide them, and a kernel
 often reads one long row by code of its own."""
+MOST_BESIDE_LONG = 512
+"""Size up to which one other axis is drawn beside a long row. Kernels have tiles of up to 256 columns, and code of
+their own where both are long."""
 BEYOND_SIXTEEN_BITS = (65_537, 70_000)
-"""Range of the width of one more long row, in elements. A 16-bit counter overflows within it."""
+"""Range of the width of one more long row, in elements. A 16-bit counter overflows within it. Other axes have size
+one, so that a cache of keys of usual heads can be drawn."""
 MOST_TOLD_ELEMENTS = 2**15
 """Number of elements in an operand of a shape with one telling size, at most. It is more only if the operand has more
 with a size of two along each other axis. Chosen; there are some hundred such shapes."""
@@ -79,9 +83,26 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     told += [(axis, size) for axis in _inner_axes(operation) for size in inner]
     shapes = [_with_size(kernel, axis, size) for axis, size in told]
     long = [of_class(rng, *LONG_WIDTHS, LONG_REMAINDERS, remainder) for remainder in range(LONG_REMAINDERS * large)]
-    long += [rng.randint(*BEYOND_SIXTEEN_BITS)] * large
-    singles = [{**_with_size(kernel, reduced, width), rows: 1} for width in long]
-    return [*shapes, *(one for one in singles if largest_operand(operation, one) <= MOST_ELEMENTS)]
+    singles = [_long_row(kernel, width) for width in long]
+    very_long = [{**least, reduced: rng.randint(*BEYOND_SIXTEEN_BITS)}] * large
+    return [
+        *shapes,
+        *(one for one in singles if largest_operand(operation, one) <= MOST_ELEMENTS),
+        *(one for one in very_long if largest_operand(operation, one) <= MOST_DRAWN and kernel.fits(one, 1)),
+    ]
+
+
+def _long_row(kernel: LoadedKernel, width: int) -> Mapping[str, int]:
+    """Return one row of this width, with a drawn size of one other axis, and others as short as they must be."""
+    operation, rng = kernel.operation, kernel.rng
+    shape = {**_with_size(kernel, operation.reduced_axis, width), operation.row_axis: 1}
+    if largest_operand(operation, shape) > MOST_ELEMENTS:
+        shape |= dict.fromkeys(operation.free_axes, 1)
+    if not operation.free_axes:
+        return shape
+    axis = rng.choice(operation.free_axes)
+    each = max(1, largest_operand(operation, {**shape, axis: MOST_BESIDE_LONG}) // MOST_BESIDE_LONG)
+    return {**shape, axis: log_uniform(rng, 1, max(1, min(MOST_BESIDE_LONG, MOST_ELEMENTS // each)))}
 
 
 def _inner_axes(operation: Operation) -> list[str]:

@@ -8,7 +8,7 @@ import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from forge.domain.tensors import Between, Parts, Slots
+from forge.domain.tensors import Between, Counts, Parts, Slots
 from forge.lab.inputs.distributions import OPERAND_SHIFT
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.seeded import SEED_BITS
@@ -24,7 +24,7 @@ remaining bits give a number to 2^-7 or less precisely."""
 COARSEST = 3
 """Number of powers of two between the finest and the coarsest step that elements are rounded to. The finest is 2^-6
 of the largest value. The coarsest is 2^-3, and leaves four to eight steps up to the largest value."""
-PATTERNED = (Parts, Slots, Between)
+PATTERNED = (Parts, Slots, Between, Counts)
 """Rules of numbers that are drawn in a usual pattern for normal values, and in a random one for most other kinds."""
 MOST_TRIES = 16
 """Number of random tries to find two elements that differ. In rows that are 95 % zeros, they succeed in 81 % of

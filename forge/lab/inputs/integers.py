@@ -12,6 +12,8 @@ from forge.lab.inputs.distributions import random_below
 if TYPE_CHECKING:
     import torch
 
+DEFAULT_SHARE = 0.125
+"""Share of the entries that have their rule's default, in draws of unusual values. Chosen; most are other numbers."""
 SMALL_COUNTS = 64
 """Largest count in half of the draws, as large as filters usually keep."""
 
@@ -44,14 +46,16 @@ def draw_numbers(
             return torch.randint(below, sizes, generator=generator)
         case AnyByte():
             return torch.randint(256, sizes, generator=generator, dtype=torch.uint8)
-        case Between(low=low, high=high, by=by):
+        case Between(low=low, high=high, by=by, default=default):
             share = torch.rand(sizes, generator=generator)
             share = share if usual else _with_ends(share, generator)
-            return low + (high - low) * share if by == "difference" else low * (high / low) ** share
+            between = low + (high - low) * share if by == "difference" else low * (high / low) ** share
+            return between if usual else _alike(between, default, generator)
         case Chance():
             return torch.rand(sizes, generator=generator)
-        case Counts(axis=axis):
-            return _counts(sizes, shape[axis], generator)
+        case Counts(axis=axis, default=default):
+            counts = _counts(sizes, shape[axis], generator)
+            return counts if usual else _alike(counts, default, generator)
         case Parts(axis=axis):
             pattern = _PARTS[0 if usual else random_below(len(_PARTS), generator)]
             return pattern(count, shape[axis], generator).view(sizes)
@@ -72,6 +76,21 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return share.masked_fill(rng < 0.125, 0.0).masked_fill(rng >= 0.875, 1.0)
 
 
+def _alike(drawn: torch.Tensor, default: float | None, generator: torch.Generator) -> torch.Tensor:
+    """Give all entries the default in a quarter of the draws, the same for all operands, as most requests do.
+
+    Otherwise give one number to all with a chance of a quarter, or the default to an eighth of them.
+    """
+    import torch
+
+    share = torch.rand(drawn.shape, generator=generator)
+    if generator.initial_seed() % 4 == 0:
+        share = torch.zeros_like(share)
+    elif random_below(4, generator) == 0 and drawn.numel():
+        drawn = drawn.reshape(-1)[:1].expand(drawn.numel()).reshape(drawn.shape).clone()
+    return drawn if default is None else drawn.masked_fill(share < DEFAULT_SHARE, default)
+
+
 def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
     """Point a quarter of the indices to their row's maximum, a quarter to its minimum, an eighth to either end."""
     import torch
@@ -90,6 +109,8 @@ def _counts(sizes: tuple[int, ...], size: int, generator: torch.Generator) -> to
     return torch.where(torch.rand(sizes, generator=generator) < 0.5, small, wide)
 
 
+TILE_POWERS = 8
+"""Number of powers of two that a tile may have, from 1 on; kernels have tiles of up to 128 rows."""
 Pattern = Callable[[int, int, "torch.Generator"], "torch.Tensor"]
 """Function of a number of entries, a total or a size, and a generator; it returns the entries."""
 
@@ -118,6 +139,13 @@ def _all_in_one(count: int, total: int, generator: torch.Generator) -> torch.Ten
     import torch
 
     return total * (torch.randperm(count, generator=generator) == 0).long()
+
+
+def _whole_tiles(count: int, total: int, generator: torch.Generator) -> torch.Tensor:
+    """Return parts of whole tiles, of a random power of two up to the total; what is left over has no part."""
+    tile = 2 ** random_below(min(TILE_POWERS, total.bit_length()), generator)
+    tiles = total // tile
+    return tile * _shared_out(count, tiles, min(count, tiles), generator)
 
 
 def _nothing(count: int, _: int, __: torch.Generator) -> torch.Tensor:
@@ -193,7 +221,15 @@ def _scattered(count: int, size: int, taken: int, generator: torch.Generator) ->
     return slots
 
 
-_PARTS: tuple[Pattern, ...] = (_some_parts, _all_parts, _less_than_all, _parts_alike, _all_in_one, _nothing)
+_PARTS: tuple[Pattern, ...] = (
+    _some_parts,
+    _all_parts,
+    _less_than_all,
+    _parts_alike,
+    _whole_tiles,
+    _all_in_one,
+    _nothing,
+)
 """Patterns of parts; the first one is the usual one."""
 _SLOTS: tuple[Pattern, ...] = (_some_slots, _all_slots, _runs_up, _runs_down, _run_out_of_order, _no_slot)
 """Patterns of slots; the first one is the usual one."""

@@ -72,6 +72,8 @@ PATTERNS: tuple[Pattern, ...] = (
         _at_random_places(math.inf),
         _at_random_places(-math.inf),
         _at_random_places(math.inf, -math.inf),
+        _at_random_places(math.inf, math.inf, math.inf),
+        _at_random_places(math.nan, math.inf, math.nan, -math.inf),
     ),
     *(_everywhere(math.nan), _everywhere(math.inf), _everywhere(-math.inf), _last),
     *(_masked_in_front, _masked_behind, _masked_but_for_a_few),
