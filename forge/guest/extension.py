@@ -5,6 +5,7 @@ Replaces torch's `load_inline` and `load`: built once in the builder, ready-made
 
 import functools
 import importlib
+import os
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -14,6 +15,10 @@ from types import ModuleType
 NO_EXECUTABLE_STACK = ("-Wl,-z,noexecstack",) if sys.platform == "linux" else ()
 """Linker's flag on Linux against an executable stack. Otherwise a loaded object could make the main thread's stack
 executable for good."""
+
+FOLDER = "TORCH_EXTENSIONS_DIR"
+"""Environment variable that names torch's folder for extensions."""
+_FOLDER_AT_START = os.environ.get(FOLDER)
 
 
 def build(candidate: Path, scratch: Path, *, flags: Sequence[str]) -> list[Path]:
@@ -49,5 +54,7 @@ def _load_with(
     for option in ("extra_cflags", "extra_ldflags"):
         given = options.get(option)
         options[option] = [*(given if isinstance(given, list | tuple) else ()), *flags]
-    options.pop("build_directory", None)  # the shared objects are looked for in torch's default folder alone
+    options.pop("build_directory", None)  # the shared objects are looked for in the host's folder alone
+    if _FOLDER_AT_START is not None:
+        os.environ[FOLDER] = _FOLDER_AT_START
     return load(*arguments, **options)
