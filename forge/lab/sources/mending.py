@@ -22,13 +22,12 @@ STATED = frozenset({"STATIC_POLICY", "BAD_SUBMISSION"})
 ABOUT_MEMORY = frozenset({"STATE_CARRIED"})
 """Reason codes of a kernel whose answer depends on earlier calls. The line may be a `global`, or change shared
 state."""
-REMEMBERED = frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"})
-"""Reason codes for which a finding of a kept value names the line."""
 KERNEL = "kernel.py"
-KEEPS: frozenset[FindingKind] = frozenset({"state"})
-"""Kinds of findings about a line that keeps a value between calls."""
-CHANGES: frozenset[FindingKind] = frozenset({"patching", "environment", "randomness"})
-"""Kinds of findings about a line that changes what all code of the process shares."""
+BY_FINDING: tuple[tuple[frozenset[str], frozenset[FindingKind], str], ...] = (
+    (frozenset({"REPLAYED_OUTPUT", "STATE_CARRIED"}), frozenset({"state"}), "keeps a value between calls"),
+    (ABOUT_MEMORY, frozenset({"patching", "environment", "randomness"}), "may change what the process shares"),
+)
+"""Reason codes, kinds of findings that name the line for these, and words for what such a line does."""
 MUTATED = frozenset({"INPUT_MUTATED"})
 """Reason codes for which a line that writes to an input is looked for."""
 UNCALLED = frozenset({"FALLBACK"})
@@ -111,12 +110,10 @@ def place_to_mend(
     if code in STATED:
         return None
     in_kernel = [(kind, line) for kind, file, line in findings if file == KERNEL]
-    keeps_at = next((line for kind, line in in_kernel if kind in KEEPS), None)
-    if code in REMEMBERED and keeps_at is not None:
-        return _place(text, keeps_at, "keeps a value between calls")
-    changes_at = next((line for kind, line in in_kernel if kind in CHANGES), None)
-    if code in ABOUT_MEMORY and changes_at is not None:
-        return _place(text, changes_at, "may change what the process shares")
+    for codes, kinds, does in BY_FINDING:
+        found_at = next((line for kind, line in in_kernel if kind in kinds), None)
+        if code in codes and found_at is not None:
+            return _place(text, found_at, does)
     if code in UNBUILT and (late := _late_build(module)) is not None:
         return _place(text, late, "builds in a function, which no import calls")
     if code in WRONG_VALUES and (early := computed_before(module, entry)) is not None:
