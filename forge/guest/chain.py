@@ -11,6 +11,7 @@ import mmap
 import torch
 
 from . import channel, memory, run, surroundings, wire, word_sum
+from .layout import Layout
 
 MADV_POPULATE_WRITE = 23
 """Advice to map all pages of a range now, to be written (Linux 5.14, include/uapi/asm-generic/mman-common.h)."""
@@ -18,7 +19,7 @@ _KEPT: list[tuple[torch.Tensor, ...]] = []
 """Outputs of the last chain's calls. They are kept until the host has read them."""
 
 
-def chain(function: run.Function | None, layout: run.Layout, command: channel.Chain) -> None:
+def chain(function: run.Function | None, layout: Layout, command: channel.Chain) -> None:
     """Call the function on one set after the other; the outputs of each call choose the next set.
 
     Without a function no call is made, and what remains is the cost of the path. The reply says where the outputs
@@ -55,7 +56,7 @@ def chain(function: run.Function | None, layout: run.Layout, command: channel.Ch
     )
 
 
-def map_pages(arena: mmap.mmap, layout: run.Layout) -> None:
+def map_pages(arena: mmap.mmap, layout: Layout) -> None:
     """Map the pages of all operands, so that no call takes page faults; do nothing if the kernel can't.
 
     A fault takes longer than copying a page. A candidate could map them before it is timed, and no other side would.
@@ -67,7 +68,7 @@ def map_pages(arena: mmap.mmap, layout: run.Layout) -> None:
         arena.madvise(MADV_POPULATE_WRITE, 0, end)
 
 
-def look_around(layout: run.Layout) -> surroundings.Surroundings:
+def look_around(layout: Layout) -> surroundings.Surroundings:
     """Read what the next chain must leave unchanged; leave memory unfilled for it, and keep what is freed."""
     memory.keep_freed()
     _KEPT.clear()
@@ -75,7 +76,7 @@ def look_around(layout: run.Layout) -> surroundings.Surroundings:
     return surroundings.look(tensor for one in layout.inputs for tensor in one)
 
 
-def status_after(before: surroundings.Surroundings, layout: run.Layout) -> int:
+def status_after(before: surroundings.Surroundings, layout: Layout) -> int:
     """Return the status of the calls since the look: `DONE` if they changed nothing. Their outputs are freed."""
     memory.keep_freed()  # a call may have set it otherwise
     _KEPT.clear()

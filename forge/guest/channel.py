@@ -24,8 +24,8 @@ class Go(NamedTuple):
     scalars: tuple[float, ...]
     cycles: int = 1
     """Number of times the range of sets is gone through."""
-    default_type: str = "float32"
-    """Torch's default type during the calls."""
+    ways: wire.Ways = wire.NO_WAYS
+    """Ways in which the calls are made."""
     filling: int = 0
     """Byte with which C's allocator fills new and freed memory; 0 for none."""
 
@@ -69,9 +69,9 @@ def read_command() -> Setup | Go | Chain | Time | None:
     if body is None:
         return None
     if kind == wire.GO:
-        call_id, function, first, count, cycles, retain, element, filling, *scalars = wire.GO_BODY.unpack(body)
-        default = wire.ELEMENT_TYPES[element]
-        return Go(call_id, function, first, count, bool(retain), tuple(scalars), cycles, default, filling)
+        call_id, function, first, count, cycles, retain, ways, filling, *scalars = wire.GO_BODY.unpack(body)
+        made = cycles, wire.Ways(ways), filling
+        return Go(call_id, function, first, count, bool(retain), tuple(scalars), *made)
     if kind == wire.CHAIN:
         call_id, function, first, count, copies, *scalars = wire.CHAIN_BODY.unpack(body)
         return Chain(call_id, function, first, count, bool(copies), tuple(scalars))

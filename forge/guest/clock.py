@@ -19,6 +19,7 @@ import torch
 from cuda.bindings import driver  # type: ignore[import-not-found]  # there only where a GPU is
 
 from . import channel, plan_launcher, run, wire
+from .layout import Layout
 from .rotation import flat, rotated_rows
 from .spans import fresh
 
@@ -99,7 +100,7 @@ class _Captured:
 class Clock:
     """Holds the contents of one layout's sets on the device, and a graph for each function."""
 
-    def __init__(self, layout: run.Layout) -> None:
+    def __init__(self, layout: Layout) -> None:
         self._layout = layout
         for operand in (operand for one in layout.operands for operand in one):
             operand.storage.copy_(operand.source)

@@ -6,67 +6,25 @@ bytes.
 """
 
 import ctypes
-import functools
-import gc
 import mmap
 import random
-import time
 import traceback
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
 
 import torch
 
-from . import channel, guard, memory, surroundings, tensor_objects, wire, word_sum
+from . import channel, guard, memory, surroundings, tensor_objects, ways, wire, word_sum
+from .layout import Layout, Operand
 from .retained_outputs import RetainedOutputs
 from .spans import memory_status, write_to_ends
 
 Function = Callable[..., object]
 _RETAINED = RetainedOutputs()
 """Outputs that this process keeps between calls; a guest has one session in its life."""
-THREAD_ATTEMPTS = 50
-"""Number of times that the start of a thread is tried. All guests of a machine share one limit of threads. With
-`THREAD_WAIT_S` between them they take 5 s."""
-THREAD_WAIT_S = 0.1
-"""Seconds between two tries. Chosen; a shorter one asks the kernel more often."""
 _ARENAS: list[range] = []
 """Address ranges of the shared memory, in bytes."""
 _FAR: list[ctypes.Array[ctypes.c_ubyte]] = []
 """The shared memory once more, far from the first mapping; empty where that isn't possible."""
-
-
-class Operand(NamedTuple):
-    """One input: the tensor, its storage, and the elements in the arena that hold its content."""
-
-    tensor: torch.Tensor
-    storage: torch.Tensor
-    """Elements of the tensor's storage. On a CPU they are the arena's; on a device they get the arena's content
-    before each call."""
-    source: torch.Tensor
-
-
-class Layout(NamedTuple):
-    """Tensors over the arena, with a tuple of inputs and a tuple of destinations for each set."""
-
-    inputs: tuple[tuple[torch.Tensor, ...], ...]
-    operands: tuple[tuple[Operand, ...], ...]
-    """Operands of the inputs, for each set."""
-    destinations: tuple[tuple[torch.Tensor, ...], ...]
-    device: str
-    """Device on which inputs lie and outputs must lie."""
-    scalars: int
-    """Number of a command's scalars that the function takes."""
-    return_inputs: bool
-    """Whether the inputs are copied back after each call, so that the host sees changes to them."""
-    still: frozenset[int]
-    """Positions of inputs whose contents aren't rotated within themselves; see rotation.py."""
-    weights: frozenset[int]
-    """Positions of inputs that a program would keep in a module."""
-    apart: bool
-    """Whether the outputs of one call may not share memory. Those of a user's own reference may."""
-    updated: tuple[tuple[torch.Tensor, ...], ...]
-    """Words of each set's inputs in the arena if the function returns nothing, so that these are its results."""
 
 
 Calls = Callable[[Function, Layout, channel.Go, surroundings.Surroundings], None]
@@ -145,57 +103,10 @@ def _operand(arena: mmap.mmap | ctypes.Array[ctypes.c_ubyte], described: dict[st
 
 
 def run(function: Function, layout: Layout, command: channel.Go) -> None:
-    """Call the function once for each set of the command, copy the outputs out, and reply.
-
-    With another default type, the calls are made as in a serving program; on a CPU this includes another thread.
-    """
+    """Call the function once for each set of the command, copy the outputs out, and reply."""
     memory.fill_with(command.filling)
-    torch.set_default_dtype(getattr(torch, command.default_type))
     kind = _run_once if command.cycles == 1 else _run_series if command.retain else _run_in_cycles
-    calls = functools.partial(_watched, kind)
-    try:
-        if command.default_type == "float32":
-            calls(function, layout, command)
-        elif layout.device == "cpu":
-            _in_another_thread(lambda: _as_served(calls, function, layout, command))
-        else:
-            _as_served(calls, function, layout, command)
-    finally:
-        torch.set_default_dtype(torch.float32)
-
-
-def _in_another_thread(call: Callable[[], None]) -> None:
-    """Make the call in a new thread; other guests of a busy machine may leave no room for one at first."""
-    for attempt in range(THREAD_ATTEMPTS):
-        with ThreadPoolExecutor(1) as another:
-            try:
-                started = another.submit(call)
-            except RuntimeError:
-                if attempt + 1 == THREAD_ATTEMPTS:
-                    raise
-                time.sleep(THREAD_WAIT_S)
-                continue
-            started.result()
-            return
-
-
-def _as_served(
-    calls: Callable[[Function, Layout, channel.Go], None], function: Function, layout: Layout, command: channel.Go
-) -> None:
-    """Call with a module's weights, in inference mode, and with garbage collection enabled."""
-    inputs = tuple(
-        tuple(
-            torch.nn.Parameter(tensor, requires_grad=False) if place in layout.weights else tensor
-            for place, tensor in enumerate(one)
-        )
-        for one in layout.inputs
-    )
-    gc.enable()
-    try:
-        with torch.inference_mode():
-            calls(function, layout._replace(inputs=inputs), command)
-    finally:
-        gc.disable()
+    ways.make(lambda made: _watched(kind, function, made, command), layout, command.ways)
 
 
 def _watched(calls: Calls, function: Function, layout: Layout, command: channel.Go) -> None:
@@ -204,8 +115,9 @@ def _watched(calls: Calls, function: Function, layout: Layout, command: channel.
     A caller that catches it goes on with the same inputs, in the same process.
     """
     inputs = _inputs_of(layout, command)
-    served = command.default_type != "float32"  # by another thread, which has settings of its own
-    before = surroundings.look(inputs, thorough=served, in_a_row=not served)
+    chosen = command.ways & wire.SERVED & ~wire.Ways.COLLECTED  # a usual call collects garbage, too
+    own = wire.Ways.OWN_MEMORY in command.ways  # the allocator changes the mappings around it
+    before = surroundings.look(inputs, thorough=bool(chosen) and not own, in_a_row=not command.ways)
     try:
         calls(function, layout, command, before)
     except BaseException:
@@ -222,26 +134,29 @@ def _run_once(function: Function, layout: Layout, command: channel.Go, before: s
     scalars = command.scalars[: layout.scalars]
     retained: list[tuple[tuple[torch.Tensor, ...], tuple[object, ...]]] = []
     outputs: tuple[object, ...] = ()
+    given = layout
     for done in range(command.count):
         index = command.first + done
-        returned = function(*on_device(layout, index), *scalars)
+        inputs = on_device(given, index)
+        returned = function(*ways.passed(given, inputs, command.ways, first=not done), *scalars)
         outputs = as_outputs(returned)
         destinations = layout.destinations[index]
         status = form_status(outputs, layout.destinations[index], layout)
         if status == wire.DONE and command.retain:
             earlier = [output for _, kept in retained for output in kept]
-            storages = [one.storage for one in layout.operands[index]]
+            storages = [one.storage for one in given.operands[index]]
             status = memory_status(outputs, storages, earlier, apart=layout.apart)
         if status != wire.DONE:
             channel.reply(command.call_id, status, completed=done, outputs=forms(outputs))
             return
         if layout.return_inputs:
-            return_inputs(layout.operands[index])
+            return_inputs(given.operands[index])
         if command.retain:
             returned, outputs = None, _views(outputs)
             retained.append((destinations, outputs))
         else:
             copy_out(destinations, outputs)
+            given = ways.handed_on(given, command.ways, index + 1, outputs)
     for destinations, kept in retained:
         copy_out(destinations, kept)
         write_to_ends(kept)
@@ -336,7 +251,7 @@ def return_inputs(operands: tuple[Operand, ...]) -> None:
 def copy_out(destinations: tuple[torch.Tensor, ...], outputs: tuple[object, ...]) -> None:
     """Copy a call's outputs to their places in the arena."""
     for destination, output in zip(destinations, outputs, strict=True):
-        destination.copy_(output)
+        destination.copy_(output.detach())  # type: ignore[attr-defined]  # its form was looked at
 
 
 def forms(outputs: tuple[object, ...]) -> tuple[wire.OutputForm, ...]:

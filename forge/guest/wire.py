@@ -6,12 +6,36 @@ the host writes inputs there, the guest outputs. A reply has no pickle and no te
 it (see forge/sandbox/reply.py).
 """
 
+import enum
 import struct
 from typing import NamedTuple
 
 COMMANDS, REPLIES, ARENA = 3, 4, 5
 """Numbers of the three descriptors in the guest."""
 
+
+class Ways(enum.IntFlag):
+    """Ways in which programs make calls; a harness alone makes them in none."""
+
+    INFERENCE = enum.auto()
+    """Under `torch.inference_mode()`."""
+    THREAD = enum.auto()
+    """From another thread than the first one, on a CPU."""
+    OTHER_TYPE = enum.auto()
+    """With another default type of torch's than fp32."""
+    PARAMETERS = enum.auto()
+    """With `nn.Parameter`s for weights."""
+    COLLECTED = enum.auto()
+    """With garbage collection enabled."""
+    OWN_MEMORY = enum.auto()
+    """With operands in memory of torch's own, one weight in all calls, and outputs as inputs of the next call."""
+    GRADIENTS = enum.auto()
+    """Where torch records gradients, as it does unless a program says otherwise."""
+
+
+NO_WAYS = Ways(0)
+SERVED = Ways.INFERENCE | Ways.THREAD | Ways.OTHER_TYPE | Ways.PARAMETERS | Ways.COLLECTED
+"""Ways of a call from a serving program, whose operands the host can see while it is made."""
 COMMAND_HEADER = struct.Struct("!4sI")
 """Header of a command: its kind, and the length of the body that follows."""
 SETUP, GO, CHAIN, TIME = b"SETU", b"GO..", b"CHAI", b"TIME"
@@ -19,8 +43,7 @@ SETUP, GO, CHAIN, TIME = b"SETU", b"GO..", b"CHAI", b"TIME"
 plan. `GO` has a `GO_BODY`, `CHAIN` a `CHAIN_BODY`, `TIME` a `TIME_BODY`."""
 GO_BODY = struct.Struct("!QIIIIIII4d")
 """Body of `GO`: call id, function index, first set, number of sets, cycles over them, and whether to retain. Then
-come torch's default type (an index in `ELEMENT_TYPES`), the byte with which C's allocator fills memory (0: none), and
-up to four scalars.
+come the `Ways` of the calls, the byte with which C's allocator fills memory (0: none), and up to four scalars.
 
 With one cycle, each set in turn gets its content, is called, and its outputs are copied out. With more cycles, all
 sets get their content before the first one. The outputs of the last cycle are copied out after it.

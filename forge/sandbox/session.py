@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
-from forge.domain.tensors import TORCH_NAMES, DType
 from forge.domain.verdict import Reason
 from forge.errors import EnvironmentUnfit
 from forge.guest import wire
@@ -198,14 +197,13 @@ class Session:
         *,
         cycles: int = 1,
         retain: bool = False,
-        default_type: DType = "fp32",
+        ways: wire.Ways = wire.NO_WAYS,
         filling: int = 0,
     ) -> Returned | Refused:
         """Run one function on sets `first` to `first + count`, in turn, `cycles` times each."""
         call_id = int.from_bytes(os.urandom(8), "big")
         padded = (*scalars, *(0.0,) * (4 - len(scalars)))
-        element = wire.ELEMENT_TYPES.index(TORCH_NAMES[default_type])
-        body = wire.GO_BODY.pack(call_id, function, first, count, cycles, int(retain), element, filling, *padded)
+        body = wire.GO_BODY.pack(call_id, function, first, count, cycles, int(retain), ways, filling, *padded)
         return self._exchange(wire.pack_command(wire.GO, body), call_id=call_id, calls=count * cycles)
 
     def chain(self, function: int, first: int, count: int, scalars: tuple[float, ...]) -> Returned | Refused:

@@ -14,6 +14,7 @@ import torch
 
 from forge.domain.tensors import ElementType
 from forge.guest import channel, run, wire, word_sum
+from forge.guest.layout import Layout, Operand
 from forge.guest.retained_outputs import RELEASES_KEPT, RetainedOutputs
 from forge.sandbox.arena import Arena, Form, Together
 
@@ -28,7 +29,7 @@ def replies(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], wire.Recor
     os.close(write_end)
 
 
-def lay_out(sets: int = 2) -> tuple[Arena, run.Layout]:
+def lay_out(sets: int = 2) -> tuple[Arena, Layout]:
     arena = Arena(1 << 18)
     form = Form((3, 4), "fp32")
     placed = arena.lay_out(sets, (form,), (form,))
@@ -164,14 +165,13 @@ def test_inputs_elsewhere_take_on_the_arenas_content_and_come_back_where_asked(
     for returned in (True, False):
         arena, layout = lay_out()
         copies = tuple(
-            tuple(run.Operand(one.tensor.clone(), one.storage.clone(), one.source) for one in operands)
+            tuple(Operand(one.tensor.clone(), one.storage.clone(), one.source) for one in operands)
             for operands in layout.operands
         )
         copies = tuple(
-            tuple(run.Operand(c.storage.as_strided((3, 4), (4, 1)), c.storage, c.source) for c in one)
-            for one in copies
+            tuple(Operand(c.storage.as_strided((3, 4), (4, 1)), c.storage, c.source) for c in one) for one in copies
         )
-        elsewhere = run.Layout(
+        elsewhere = Layout(
             inputs=tuple(tuple(c.tensor for c in one) for one in copies),
             operands=copies,
             destinations=layout.destinations,
@@ -282,10 +282,48 @@ def test_a_call_is_made_as_a_program_that_serves_makes_it_where_that_is_asked(
         seen.append((torch.tensor(1.5).dtype, *served, threading.current_thread() is threading.main_thread()))
         return x.clone()
 
-    for name in ("bfloat16", "float32"):
-        run.run(function, layout, go()._replace(default_type=name))
+    for asked in (wire.SERVED, wire.NO_WAYS):
+        run.run(function, layout, go()._replace(ways=asked))
         assert replies().status == wire.DONE
     assert seen == [(torch.bfloat16, True, True, False), (torch.float32, False, False, True)]
+
+
+def test_operands_are_a_programs_own_and_results_come_back_where_that_is_asked(
+    replies: Callable[[], wire.Record],
+) -> None:
+    arena, layout = lay_out()
+    layout = layout._replace(weights=frozenset())
+    given, returned, contents = [], [], []
+
+    def function(x: torch.Tensor, _: float) -> torch.Tensor:
+        given.append(x)
+        contents.append(float(x[0, 0]))
+        returned.append(x.clone())
+        return returned[-1]
+
+    run.run(function, layout, go(count=2)._replace(ways=wire.Ways.OWN_MEMORY))
+    assert replies().status == wire.DONE
+    assert given[0].untyped_storage().resizable()
+    assert given[1] is returned[0]
+    assert contents == [1, 2]
+    assert [float(one[0][0, 0]) for one in layout.destinations] == [1, 2]
+    assert arena.red_zones_intact()
+
+
+def test_a_weight_stays_the_same_tensor_and_a_write_to_it_is_seen(replies: Callable[[], wire.Record]) -> None:
+    _, layout = lay_out()
+    given = []
+
+    def function(weight: torch.Tensor, _: float) -> torch.Tensor:
+        given.append(weight)
+        weight += 1
+        return weight.clone()
+
+    run.run(function, layout, go(count=2)._replace(ways=wire.Ways.OWN_MEMORY | wire.Ways.PARAMETERS))
+    assert replies().status == wire.DONE
+    assert given[0] is given[1]
+    assert isinstance(given[0], torch.nn.Parameter)
+    assert [float(one[0][0, 0]) for one in layout.inputs] == [2, 3]
 
 
 def test_an_output_that_a_later_call_at_another_shape_overwrites_is_noticed(

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from forge.lab.calls.loaded_kernel import FILLING
+from forge.lab.calls.loaded_guest import FILLING
 from forge.lab.calls.refusal import UNWRITTEN, UNWRITTEN_BYTE, _seen
 
 

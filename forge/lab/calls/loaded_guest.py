@@ -5,6 +5,12 @@ from dataclasses import dataclass
 from forge.sandbox.arena import Arena
 from forge.sandbox.session import Session
 
+FILLING = 0xA5
+"""Byte with which C's allocator fills memory. Eight of them are no valid address or index."""
+UNFILLED_SHARE = 0.25
+"""Share of a verification's releases for which memory isn't filled before, as it never is for timed calls. Chosen; a
+larger share would hide reads of unwritten memory."""
+
 
 @dataclass(frozen=True)
 class LoadedGuest:

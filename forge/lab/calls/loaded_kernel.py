@@ -17,10 +17,11 @@ from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.chains import Reading, followed, sharing_memory
 from forge.lab.calls.configurations import Configurations
 from forge.lab.calls.judged_outputs import Verdict, errors_of, judged_outputs
-from forge.lab.calls.loaded_guest import LoadedGuest
+from forge.lab.calls.loaded_guest import FILLING, UNFILLED_SHARE, LoadedGuest
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
 from forge.lab.calls.tuner import Tuner
+from forge.lab.calls.ways import at_random
 from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
@@ -36,15 +37,10 @@ from forge.sandbox.arena import RED_ZONE_BYTES, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
 from forge.sandbox.session import IDLE, Window
+from forge.sandbox.ways import Ways
 
 if TYPE_CHECKING:
     import torch
-
-FILLING = 0xA5
-"""Byte with which C's allocator fills memory. Eight of them are no valid address or index."""
-UNFILLED_SHARE = 0.25
-"""Share of a verification's releases for which memory isn't filled before, as it never is for timed calls. Chosen; a
-larger share would hide reads of unwritten memory."""
 
 
 class LoadedKernel:
@@ -53,6 +49,7 @@ class LoadedKernel:
     def __init__(self, guest: LoadedGuest, asked: AskedOperation, *, seed: int | None = None) -> None:
         self.operation, self.shape, self.held_out = asked.operation, asked.shape, asked.held_out
         self.definition = definition_of(asked.operation)
+        self.records_gradients = self.definition.wrap == "none"  # a module's weights may need some
         self.dtype: DType = asked.dtype
         self.policy, self.runner, self.claimed = asked.policy, asked.runner, asked.claimed
         self.inside = asked.inside or Inside(asked.operation, asked.shape)
@@ -73,7 +70,7 @@ class LoadedKernel:
         """Begin a part of the examination; its questions follow from the seed and the label alone."""
         self.rng = Seeded(self._seed, f"{label}: shapes")
         self._contents = Seeded(self._seed, f"{label}: contents")
-        self._fillings = Seeded(self._seed, f"{label}: fillings")
+        self._fillings, self._ways = (Seeded(self._seed, f"{label}: {one}") for one in ("fillings", "ways"))
         self.tuner.choose_at_random(Seeded(self._seed, f"{label}: configuration"))
 
     def configurations(self) -> Configurations | Failed:
@@ -179,7 +176,7 @@ class LoadedKernel:
         cycles: int = 1,
         retain: bool = False,
         placement: Placement = PLAIN,
-        default_type: DType = "fp32",
+        ways: Ways | None = None,
     ) -> tuple[Observed, ...] | Failed:
         """Make one call per case and cycle, in one release; all cases share a shape and scalars.
 
@@ -202,7 +199,7 @@ class LoadedKernel:
             cases[0].scalars,
             cycles=cycles,
             retain=retain,
-            default_type=default_type,
+            ways=self._usual_ways(cycles) if ways is None else ways,
             filling=self._filling(),
         )
         if isinstance(answer, Refused):
@@ -215,12 +212,16 @@ class LoadedKernel:
     def _filling(self) -> int:
         """Return the byte with which memory is filled during a release; 0 for none.
 
-        Timed calls have unfilled memory. Some calls of a verification, chosen at random, have it too, so that a
-        candidate can't tell from it whether its calls are timed.
+        Timed calls have unfilled memory, so some calls of a verification, chosen at random, have it too.
         """
         if not self._fills_memory or (self.calls and self._fillings.random() < self.unfilled_share):
             return 0
         return FILLING
+
+    def _usual_ways(self, cycles: int) -> Ways:
+        if not self._fills_memory or cycles > 1:
+            return Ways(0)
+        return at_random(self._ways, gradients=self.records_gradients)
 
     def chain(
         self, cases: Sequence[Case], *, first: int, count: int, function: int, reading: Reading = "judged"

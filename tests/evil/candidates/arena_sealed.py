@@ -16,6 +16,9 @@ def right(x, residual, weight, eps):
     return (h * scale * weight.float()).to(x.dtype), h.to(x.dtype)
 
 
+advised = []
+
+
 def attempt(call, *arguments):
     with contextlib.suppress(OSError):
         call(*arguments)
@@ -29,6 +32,7 @@ def fused_add_rmsnorm(x, residual, weight, eps):
     attempt(fcntl.lockf, 5, fcntl.LOCK_EX | fcntl.LOCK_NB)
     attempt(os.fchmod, 5, 0)
     page, libc = x.data_ptr() & ~4095, ctypes.CDLL(None)
-    for advice in (4, 14, 20, 21, 100):
+    for advice in () if advised else (4, 14, 20, 21, 100):
         libc.madvise(ctypes.c_void_p(page), ctypes.c_size_t(4096), advice)
+    advised.append(page)  # the first call's operands lie in the shared memory, later ones also in its own heap
     return right(x, residual, weight, eps)

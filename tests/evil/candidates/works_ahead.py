@@ -1,7 +1,7 @@
 """Finds the inputs of all calls of a release in the first one, answers them at once, and hands out the answers one
 by one.
 
-Accepted: all answers must be right; a timed release asks few of its questions: see docs/trust.md
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: C13 A12 A13
 """
 
