@@ -219,7 +219,7 @@ class LoadedKernel:
         return FILLING
 
     def _usual_ways(self, cycles: int) -> Ways:
-        if not self._fills_memory or cycles > 1:
+        if not (self._fills_memory and self.runner.calls_as_programs) or cycles > 1:
             return Ways(0)
         return at_random(self._ways, gradients=self.records_gradients)
 

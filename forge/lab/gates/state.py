@@ -5,9 +5,9 @@ question is asked as a serving program asks it, and so are some at other shapes.
 `torch.inference_mode()`, with another default type than fp32 and with a module's parameters as weights. On a CPU it
 comes from another thread.
 
-Before and after them come questions in other ways: any two things that programs do are done together, each alone, and
-neither. In half of them the operands lie in memory of torch's own, the weight stays the same tensor, and a call gets
-what the last one returned.
+On a processor, questions in other ways come before and after them. Any two things that programs do are done together,
+each alone, and neither. In half of them the operands lie in memory of torch's own, the weight stays the same tensor,
+and a call gets what the last one returned.
 
 Last, one more question comes outside inference mode, at other sizes: a workspace that is kept for sizes asked inside
 can't be written to there.
@@ -170,7 +170,8 @@ def _called_in(
     kernel: LoadedKernel, chosen: Sequence[Ways], shapes: Sequence[Mapping[str, int]]
 ) -> Iterator[Failed | None]:
     """Ask new questions in ways of programs; yield each refusal. An interpreter takes too long for them."""
-    for way, shape in itertools.product(chosen, shapes) if kernel.runner.makes_many_calls else ():
+    asks = kernel.runner.calls_as_programs and kernel.runner.makes_many_calls
+    for way, shape in itertools.product(chosen, shapes) if asks else ():
         most = CALLS_IN_A_WAY if kernel.fits(shape, CALLS_IN_A_WAY) else 1
         yield _asked(kernel, [kernel.case(shape) for _ in range(most)], way)
 
