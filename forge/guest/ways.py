@@ -140,7 +140,7 @@ def passed(layout: Layout, inputs: tuple[torch.Tensor, ...], ways: Ways, *, firs
     """Return the inputs; those of a first call have new objects for activations, which nothing but the call holds."""
     if not (first and ways & Ways.OWN_MEMORY):
         return inputs
-    return tuple(one if place in layout.weights else one.detach() for place, one in enumerate(inputs))
+    return tuple(one if place in layout.weights else torch.Tensor.detach(one) for place, one in enumerate(inputs))
 
 
 def _can_be_given(output: torch.Tensor) -> bool:

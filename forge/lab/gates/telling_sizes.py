@@ -83,7 +83,8 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     told += [(axis, size) for axis in _inner_axes(operation) for size in inner]
     shapes = [_with_size(kernel, axis, size) for axis, size in told]
     long = [of_class(rng, *LONG_WIDTHS, LONG_REMAINDERS, remainder) for remainder in range(LONG_REMAINDERS * large)]
-    singles = [_long_row(kernel, width) for width in long]
+    rng.shuffle(long)
+    singles = [_long_row(kernel, width, turn) for turn, width in enumerate(long)]
     very_long = [{**least, reduced: rng.randint(*BEYOND_SIXTEEN_BITS)}] * large
     return [
         *shapes,
@@ -92,15 +93,18 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     ]
 
 
-def _long_row(kernel: LoadedKernel, width: int) -> Mapping[str, int]:
-    """Return one row of this width, with a drawn size of one other axis, and others as short as they must be."""
+def _long_row(kernel: LoadedKernel, width: int, turn: int) -> Mapping[str, int]:
+    """Return one row of this width, with a drawn size of one other axis; the axes take turns.
+
+    In every second round of turns the others have size one, as a single head of keys has; also where they must.
+    """
     operation, rng = kernel.operation, kernel.rng
-    shape = {**_with_size(kernel, operation.reduced_axis, width), operation.row_axis: 1}
-    if largest_operand(operation, shape) > MOST_ELEMENTS:
-        shape |= dict.fromkeys(operation.free_axes, 1)
-    if not operation.free_axes:
+    shape, free = {**_with_size(kernel, operation.reduced_axis, width), operation.row_axis: 1}, operation.free_axes
+    if not free:
         return shape
-    axis = rng.choice(operation.free_axes)
+    if turn // len(free) % 2 == 0 or largest_operand(operation, shape) > MOST_ELEMENTS:
+        shape |= dict.fromkeys(free, 1)
+    axis = free[turn % len(free)]
     each = max(1, largest_operand(operation, {**shape, axis: MOST_BESIDE_LONG}) // MOST_BESIDE_LONG)
     return {**shape, axis: log_uniform(rng, 1, max(1, min(MOST_BESIDE_LONG, MOST_ELEMENTS // each)))}
 

@@ -50,7 +50,7 @@ def draw_numbers(
             share = torch.rand(sizes, generator=generator)
             share = share if usual else _with_ends(share, generator)
             between = low + (high - low) * share if by == "difference" else low * (high / low) ** share
-            return between if usual else _alike(between, default, generator)
+            return between if usual or default is None else _alike(between, default, generator)
         case Chance():
             return torch.rand(sizes, generator=generator)
         case Counts(axis=axis, default=default):
@@ -76,7 +76,7 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return share.masked_fill(rng < 0.125, 0.0).masked_fill(rng >= 0.875, 1.0)
 
 
-def _alike(drawn: torch.Tensor, default: float | None, generator: torch.Generator) -> torch.Tensor:
+def _alike(drawn: torch.Tensor, default: float, generator: torch.Generator) -> torch.Tensor:
     """Give all entries the default in a quarter of the draws, the same for all operands, as most requests do.
 
     Otherwise give one number to all with a chance of a quarter, or the default to an eighth of them.
@@ -88,7 +88,7 @@ def _alike(drawn: torch.Tensor, default: float | None, generator: torch.Generato
         share = torch.zeros_like(share)
     elif random_below(4, generator) == 0 and drawn.numel():
         drawn = drawn.reshape(-1)[:1].expand(drawn.numel()).reshape(drawn.shape).clone()
-    return drawn if default is None else drawn.masked_fill(share < DEFAULT_SHARE, default)
+    return drawn.masked_fill(share < DEFAULT_SHARE, default)
 
 
 def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
