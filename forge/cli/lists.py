@@ -142,23 +142,19 @@ def _statuses() -> tuple[str, ...]:
     return get_args(Status)
 
 
-def _operations() -> Iterable[str]:
-    from forge.operations import OPERATIONS
+def _of_tasks(column: str) -> Callable[[], Iterable[str]]:
+    def possible() -> Iterable[str]:
+        from forge.app.task_values import possible_values
 
-    return OPERATIONS
+        return possible_values(column)
 
-
-def _gpus() -> Iterable[str]:
-    from forge.platforms.gpus import PROCESSORS
-
-    return PROCESSORS
+    return possible
 
 
-def _gpu(untrusted_name: str) -> str:
-    """Return the name that tasks have for another name of a processor."""
-    from forge.platforms.gpus import slug_of
+def _usual_gpu(untrusted_name: str) -> str:
+    from forge.app.task_values import usual_name
 
-    return slug_of(untrusted_name)
+    return usual_name("gpu", untrusted_name)
 
 
 def _folder(summary: Document) -> str:
@@ -170,8 +166,8 @@ def show_tasks(tasks: Iterable[Document], asked: Asked, *, op: str | None, gpu: 
     found = listed(
         tasks,
         only={
-            "operation": Only(op, TASK_COLUMNS["operation"], _operations),
-            "gpu": Only(gpu, TASK_COLUMNS["gpu"], _gpus, _gpu),
+            "operation": Only(op, TASK_COLUMNS["operation"], _of_tasks("op")),
+            "gpu": Only(gpu, TASK_COLUMNS["gpu"], _of_tasks("gpu"), _usual_gpu),
         },
         columns=TASK_COLUMNS,
         sort=asked.sort,
@@ -188,8 +184,8 @@ def show_kernels(
     found = listed(
         entries,
         only={
-            "operation": Only(op, lambda one: one["op"], _operations),
-            "gpu": Only(gpu, lambda one: one["target_gpu"], _gpus, _gpu),
+            "operation": Only(op, lambda one: one["op"], _of_tasks("op")),
+            "gpu": Only(gpu, lambda one: one["target_gpu"], _of_tasks("gpu"), _usual_gpu),
             "status": Only(status, lambda one: one["status"], _statuses),
         },
         columns=KERNEL_COLUMNS,

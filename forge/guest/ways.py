@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from . import surroundings
-from .wire import Ways
+from .wire import NO_WAYS, Ways
 
 if TYPE_CHECKING:
     from .layout import Layout, Operand
@@ -29,7 +29,7 @@ THREAD_WAIT_S = 0.1
 """Seconds between two tries. Chosen; a shorter one asks the kernel more often."""
 _OTHER_TYPE = torch.bfloat16
 """Torch's default type where it isn't the usual one."""
-_LAST = [Ways(0)]
+_LAST = [NO_WAYS]
 """Ways of the last calls."""
 _WEIGHTS: dict[tuple[object, ...], torch.Tensor] = {}
 """Weights by place and form, for all calls in these ways: torch's own memory, and parameters."""
@@ -129,7 +129,7 @@ def handed_on(layout: Layout, ways: Ways, index: int, outputs: tuple[object, ...
         if fitting and place not in layout.weights and operand.storage is not operand.source:
             last = fitting[-1]
             waiting = [one for one in waiting if one is not last]
-            operands[place] = operand._replace(tensor=last, storage=last.view(-1))
+            operands[place] = operand._replace(tensor=last, storage=torch.Tensor.view(last, -1))
             inputs[place] = last
     every, given = list(layout.operands), list(layout.inputs)
     every[index], given[index] = tuple(operands), tuple(inputs)
@@ -144,6 +144,7 @@ def passed(layout: Layout, inputs: tuple[torch.Tensor, ...], ways: Ways, *, firs
 
 
 def _can_be_given(output: torch.Tensor) -> bool:
-    """Return whether the harness can write the next content into an output."""
-    writable = output.is_inference() == torch.is_inference_mode_enabled() and not output.requires_grad
-    return writable and output.is_contiguous() and output.numel() > 0
+    """Return whether the harness can write the next content into an output. An output may have methods of its own."""
+    tensor = torch.Tensor
+    writable = tensor.is_inference(output) == torch.is_inference_mode_enabled() and not output.requires_grad
+    return writable and tensor.is_contiguous(output) and tensor.numel(output) > 0

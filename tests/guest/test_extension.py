@@ -22,6 +22,6 @@ def test_a_folder_of_the_candidates_own_choice_is_left_out() -> None:
 
 def test_an_extension_is_built_in_the_hosts_folder_whatever_the_file_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(extension, "_FOLDER_AT_START", "/scratch/torch_extensions")
-    monkeypatch.setenv(extension.FOLDER, "/home/own")
+    monkeypatch.setenv(extension.FOLDER, "/elsewhere/own")
     _load_with(lambda *_, **__: types.ModuleType("own"), [], "own")
     assert os.environ[extension.FOLDER] == "/scratch/torch_extensions"

@@ -1,10 +1,11 @@
 """Defines what an audit answers: rows, what they were counted over, and what they don't show."""
 
 import sqlite3
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from forge.app.task_values import possible_values, usual_name
 from forge.errors import UnknownName, UsageError
 
 Cell = str | int | float | None
@@ -91,44 +92,10 @@ def known_value(connection: sqlite3.Connection, name: Filter, untrusted_value: s
     recorded = sorted(found for (found,) in connection.execute(query) if found is not None)
     value = untrusted_value
     if value not in recorded:
-        value = _usual_name(name, value)
-    if recorded and value not in recorded and value not in _possible(name):
+        value = usual_name(name, value)
+    if recorded and value not in recorded and value not in possible_values(name):
         raise UnknownName(kind, untrusted_value, recorded, listed_by=listed_by)
     return value
-
-
-def _possible(name: Filter) -> Iterable[str]:
-    """Return the values that a task may have, whatever is recorded; none where only the history knows them."""
-    match name:
-        case "op":
-            from forge.operations import OPERATIONS  # here, as below: it takes longer than a plain answer
-
-            return OPERATIONS
-        case "gpu":
-            from forge.platforms.gpus import PROCESSORS
-
-            return PROCESSORS
-        case "language":
-            from forge.languages import LANGUAGES
-
-            return LANGUAGES
-        case _:
-            return ()
-
-
-def _usual_name(name: Filter, untrusted_value: str) -> str:
-    """Return the name that tasks have for another name of a processor or an element type."""
-    match name:
-        case "gpu":
-            from forge.platforms.gpus import slug_of  # here: it takes longer than a plain answer
-
-            return slug_of(untrusted_value)
-        case "dtype":
-            from forge.domain.tensors import DTYPE_ALIASES
-
-            return DTYPE_ALIASES.get(untrusted_value, untrusted_value)
-        case _:
-            return untrusted_value
 
 
 def candidate_named(connection: sqlite3.Connection, beginning: str) -> str:

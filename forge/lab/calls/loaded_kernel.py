@@ -37,7 +37,7 @@ from forge.sandbox.arena import RED_ZONE_BYTES, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
 from forge.sandbox.session import IDLE, Window
-from forge.sandbox.ways import Ways
+from forge.sandbox.ways import NO_WAYS, Ways
 
 if TYPE_CHECKING:
     import torch
@@ -220,7 +220,7 @@ class LoadedKernel:
 
     def _usual_ways(self, cycles: int) -> Ways:
         if not (self._fills_memory and self.runner.calls_as_programs) or cycles > 1:
-            return Ways(0)
+            return NO_WAYS
         return at_random(self._ways, gradients=self.records_gradients)
 
     def chain(

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from forge.lab.inputs.seeded import Seeded
-from forge.sandbox.ways import Ways
+from forge.sandbox.ways import NO_WAYS, Ways
 
 _AT_RANDOM = (Ways.GRADIENTS, Ways.COLLECTED)
 """Ways in which any call may be made, since they change no operand and no memory."""
@@ -16,9 +16,9 @@ together, in some row each alone, and in some row neither (Paley's construction 
 
 def at_random(rng: Seeded, *, gradients: bool) -> Ways:
     """Return ways of usual calls, each with half a chance. A module's weights may need gradients."""
-    chosen = Ways(0)
+    chosen = NO_WAYS
     for way in _AT_RANDOM:
-        chosen |= way if rng.random() < _CHANCE else Ways(0)
+        chosen |= way if rng.random() < _CHANCE else NO_WAYS
     return chosen if gradients else chosen & ~Ways.GRADIENTS
 
 
@@ -28,7 +28,7 @@ def in_pairs(rng: Seeded, *, gradients: bool) -> Iterator[Ways]:
     rng.shuffle(ways)
     rows = [{(one + shift) % len(ways) for one in _FIRST_ROW} for shift in range(len(ways))]
     for row in (*rows, set[int]()):
-        chosen = Ways(0)
+        chosen = NO_WAYS
         for place in row:
             chosen |= ways[place]
         records = gradients and Ways.INFERENCE not in chosen

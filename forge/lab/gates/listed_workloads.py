@@ -22,8 +22,8 @@ JUDGED_ELEMENTS = 2**21
 fp64. Chosen; a larger number costs time on the host."""
 MOST_JUDGED_ELEMENTS, MOST_JUDGED_FLOPS = 2**25, 2**29
 """Numbers of elements and of floating-point operations up to which all rows are drawn and judged in any case. A few
-rows can't stand for all where groups have rows, or tokens have slots. Chosen; such a workload takes about a
-second."""
+rows can't stand for all where groups have rows, or tokens have slots. Chosen; a call at such a workload took
+0.1 to 1.7 s on a processor, with its judgement."""
 ROWS_DRAWN = (127, 13, 5)
 """Numbers of rows that may be drawn, all prime; the first one that is drawn quickly is used."""
 ROWS_JUDGED = 24

@@ -55,8 +55,8 @@ def computed_before(module: ast.Module, entry: str) -> int | None:
             names = {one.attr if isinstance(one, ast.Attribute) else ast.unparse(one) for one in statement.targets}
             kept = any(isinstance(one, ast.Attribute) for one in statement.targets)
         else:
-            names, kept = set(), _called(value) == "register_buffer"
-        if _called(value) == "Parameter":
+            names, kept = set(), called_name(value) == "register_buffer"
+        if called_name(value) == "Parameter":
             weights |= names
         elif not isinstance(value, ast.Attribute | ast.Compare) and _reads_contents(value, frozenset(weights)):
             if kept:
@@ -65,7 +65,7 @@ def computed_before(module: ast.Module, entry: str) -> int | None:
     return None
 
 
-def _called(value: ast.expr) -> str | None:
+def called_name(value: ast.expr) -> str | None:
     """Return the last name of the called function; None if nothing is called."""
     function = value.func if isinstance(value, ast.Call) else None
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)

@@ -12,7 +12,7 @@ from forge.domain.parsed_source import parse_source
 from forge.domain.source_finding import FindingKind
 from forge.lab.sources.changed_input import changed_input
 from forge.lab.sources.comes_from import comes_from
-from forge.lab.sources.kept_operand import computed_before, kept_operand
+from forge.lab.sources.kept_operand import called_name, computed_before, kept_operand
 from forge.languages import find_language
 
 ABOUT_FORM = frozenset({"INCORRECT_SHAPE", "INCORRECT_DTYPE", "INCORRECT_STRIDES"})
@@ -152,7 +152,7 @@ def _in_function(text: str, function: ast.FunctionDef, code: str, untrusted_erro
         return _first(text, nodes, (ast.Global, ast.Nonlocal), "keeps a value between calls")
     if code in NAMED_CALLS:
         names, does = NAMED_CALLS[code]
-        calls = [one.lineno for one in nodes if isinstance(one, ast.Call) and _called(one) in names]
+        calls = [one.lineno for one in nodes if isinstance(one, ast.Call) and called_name(one) in names]
         return _place(text, min(calls, default=None), does)
     if code not in ENDLESS:
         return None
@@ -163,7 +163,7 @@ def _late_build(module: ast.Module) -> int | None:
     """Return the first line of a function or method that builds an extension; None without one."""
     functions = (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef))
     calls = (node for function in functions for node in _own_nodes(function) if isinstance(node, ast.Call))
-    return min((one.lineno for one in calls if _called(one) == "load_inline"), default=None)
+    return min((one.lineno for one in calls if called_name(one) == "load_inline"), default=None)
 
 
 def _loop(text: str) -> int | None:
@@ -267,13 +267,6 @@ def _own_nodes(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[ast.AST
         if not isinstance(node, ast.FunctionDef | ast.Lambda | ast.ClassDef | ast.AsyncFunctionDef):
             rest.extend(ast.iter_child_nodes(node))
     return found
-
-
-def _called(call: ast.Call) -> str | None:
-    """Return the called function's name after the last dot, such as `zeros` of `torch.zeros(4)`, or None."""
-    if isinstance(call.func, ast.Attribute):
-        return call.func.attr
-    return call.func.id if isinstance(call.func, ast.Name) else None
 
 
 def _launch(text: str, nodes: list[ast.AST]) -> LineToMend | None:
