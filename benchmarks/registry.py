@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples" / "h200"
 JUDGES_PER_GPU = 8
-POLICY = 'baselines = ["eager", "compile", "vendor", "contenders"]\n'
+POLICY = 'baselines = ["eager", "compile", "vendor", "contenders"]\nrequired_contenders = ["liger"]\n'
 """Policy of a registry that has none yet: every installed contender is measured too."""
 ROWS = {"decode": "batch=16,hidden_size=4096", "prefill": "batch=4096,hidden_size=4096"}
 MORE_ROWS = {**ROWS, "long": "batch=8192,hidden_size=4096"}

@@ -1,5 +1,6 @@
 """Contenders: baselines that come from a library or from a file of the user, and what became of each of them."""
 
+from collections.abc import Iterable
 from typing import Annotated, Literal
 
 from pydantic import Field, StringConstraints
@@ -24,6 +25,15 @@ OWN_LIBRARY = "own"
 Absence = Literal["not_installed", "version", "not_applicable", "no_toolkit", "unreadable"]
 """Cause of an absence. `version`: another version than described is installed. `not_applicable`: to this shape, type
 or device. `no_toolkit`: it has to be compiled, and no CUDA toolkit is here. `unreadable`: its text is wrong."""
+
+
+RequiredContender = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,31}(\.[a-z][a-z0-9_]{0,47})?$")]
+"""Name of a contender that must have been there, such as liger.softmax, or of a library for all of its contenders."""
+
+
+def is_required(contender: str, required: Iterable[str]) -> bool:
+    """Return whether a contender, or the whole library that it comes from, is required."""
+    return any(contender == name or contender.startswith(f"{name}.") for name in required)
 
 
 def name_of(contender: str, version: str) -> str:
@@ -91,3 +101,15 @@ class ContenderStanding(Value):
     def name(self) -> str:
         """Name of the contender as a baseline."""
         return name_of(self.contender, self.version or "0")
+
+
+def missing(standings: Iterable[ContenderStanding], required: Iterable[str]) -> dict[str, str]:
+    """Return the required contenders that apply to a task and weren't there, each with the reason in words."""
+    names = tuple(required)
+    return {
+        one.contender: one.standing.detail
+        for one in standings
+        if is_required(one.contender, names)
+        and isinstance(one.standing, ContenderAbsent)
+        and one.standing.cause != "not_applicable"
+    }

@@ -1,11 +1,11 @@
 """The policy: all thresholds and limits. Every event that used it holds its digest."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from forge.domain.contender import ContenderName
-from forge.domain.digest import Value, is_unset
+from forge.domain.contender import ContenderName, RequiredContender
+from forge.domain.digest import Value, is_empty, is_unset
 
 IsolationLevel = Literal["none", "bubblewrap", "namespaces"]
 """Level of a sandbox, from the weakest to the strongest; docs/trust.md describes them."""
@@ -63,6 +63,9 @@ class Policy(Value):
     """Baselines that are measured, through the candidate's own path, if the operation has them. `contenders` means
     every contender that is installed and applies. The incumbent is always measured too. The fastest of all is the one
     to beat."""
+    required_contenders: tuple[RequiredContender, ...] = Field(default=(), exclude_if=is_empty)
+    """Contenders that must be there where they apply to a task, by name or by library, as `["liger"]`. Without one of
+    them nothing is timed and nothing is promoted. Others that aren't installed are only named in the entry."""
     gpu_timing_authority: TimingAuthority = "launch_plan"
     """Source of time that a promotion on a GPU requires."""
     regimes: tuple[Regime, ...] = Field(default=("cold",), min_length=1, exclude_if=lambda named: named == ("cold",))
@@ -98,6 +101,14 @@ class Policy(Value):
     tolerance_accumulate_multiple: Annotated[float, Field(ge=1, le=16)] = 2.0
     """Factor c of the bound's second term, `u_out |y| + c u_acc (sqrt(n) + 8) S`. Chosen: a kernel may err by twice
     the estimate for its own order of summation. A larger factor hides larger errors."""
+
+    @model_validator(mode="after")
+    def _measures_what_it_requires(self) -> Self:
+        if self.required_contenders and "contenders" not in self.baselines:
+            raise ValueError(
+                "required_contenders names some, and baselines lacks 'contenders': expected both or none"
+            )
+        return self
 
     @property
     def calm_within(self) -> float:

@@ -6,6 +6,7 @@ It uses no live result, no file and no clock. The kernel's version is the next n
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from forge.domain.contender import missing
 from forge.domain.digest import digest_of
 from forge.domain.environment import Environment
 from forge.domain.evidence import Coverage, GateResult, Speedup
@@ -85,7 +86,7 @@ class _Rule:
 def promote(case: PromotionEvidence, *, earlier_versions: int) -> KernelPromoted | PromotionDenied:
     """Promote the candidate as the family's next version, or say which rule it fails."""
     results: list[GateResult] = []
-    for rule in (*RULES, FURTHER_SHAPES) if case.task.further_shapes else RULES:
+    for rule in _rules(case):
         found = rule.apply(case)
         results.append(
             GateResult(
@@ -107,6 +108,12 @@ def promote(case: PromotionEvidence, *, earlier_versions: int) -> KernelPromoted
                 policy_sha256=digest_of(case.policy),
             )
     return _promoted(case, tuple(results), version=earlier_versions + 1)
+
+
+def _rules(case: PromotionEvidence) -> tuple[_Rule, ...]:
+    """Return the rules that apply: two of them ask of what only some tasks or policies have."""
+    contenders = (CONTENDERS,) if case.policy.required_contenders else ()
+    return (*RULES, *contenders, *((FURTHER_SHAPES,) if case.task.further_shapes else ()))
 
 
 def _promoted(case: PromotionEvidence, gates: tuple[GateResult, ...], *, version: int) -> KernelPromoted:
@@ -170,6 +177,15 @@ def _further(case: PromotionEvidence) -> RuleResult:
     return rule_result(
         observed, f"evidence of its own at {'; '.join(wanted)}", same and named and list(outcomes) == wanted
     )
+
+
+def _contenders(case: PromotionEvidence) -> RuleResult:
+    """Check that each required contender was there at each shape where it applies."""
+    required = case.policy.required_contenders
+    timed = [case.benchmark.event.contenders, *(one.event.contenders for one in case.further if one.event.timing)]
+    absent = sorted({name for standings in timed for name in missing(standings, required)})
+    threshold = f"{', '.join(required)}, where they apply"
+    return rule_result(f"{', '.join(absent)} not there" if absent else "all there", threshold, not absent)
 
 
 def _same_bytes(case: PromotionEvidence) -> RuleResult:
@@ -308,5 +324,7 @@ RULES: tuple[_Rule, ...] = (
     _Rule("confirmation", "TOO_SLOW", _confirmed),
     _Rule("resident", "TOO_SLOW", _resident),
 )
+CONTENDERS = _Rule("contenders", "INFRASTRUCTURE", _contenders)
+"""Rule of a policy that requires contenders."""
 FURTHER_SHAPES = _Rule("further shapes", "STATIC_POLICY", _further)
 """Rule of a task with further shapes. It says at which of them the kernel is proven, and demands none of them."""

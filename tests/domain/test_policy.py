@@ -17,6 +17,7 @@ BEYOND = {
     "benchmark_limit_s": (0.0, 7201.0),
     "memory_limit_bytes": (2**28 - 1, 2**44 + 1),
     "baselines": ((), ("promoted",)),
+    "required_contenders": (("Liger",), ("liger.softmax.more",)),
     "gpu_timing_authority": ("", "events"),
     "confirmation": ("perhaps", 2),
     "process_pairs": (1, 65),
@@ -70,6 +71,17 @@ def test_the_default_is_valid_and_every_field_changes_the_digest() -> None:
         "floor_slack": 0.5,
     }
     digests = {digest_of(Policy())}
-    for field in Policy.model_fields:
+    for field in set(Policy.model_fields) - {"required_contenders"}:
         digests.add(digest_of(Policy.model_validate({field: changes.get(field, 3.5)})))
+    digests.add(digest_of(Policy(baselines=("eager", "contenders"), required_contenders=("liger",))))
     assert len(digests) == len(Policy.model_fields) + 1
+
+
+def test_a_policy_that_requires_contenders_measures_them() -> None:
+    with pytest.raises(ValidationError, match="baselines lacks 'contenders'"):
+        Policy(required_contenders=("liger",))
+
+
+def test_a_policy_that_requires_no_contender_has_the_digest_from_before_there_was_the_field() -> None:
+    assert "required_contenders" not in Policy().model_dump()
+    assert "required_contenders" in Policy(baselines=("contenders",), required_contenders=("liger",)).model_dump()

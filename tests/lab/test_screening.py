@@ -9,6 +9,7 @@ from forge.app.phases.replication import with_baseline
 from forge.contenders.discovery import ContenderCatalogue, Described, find_contenders
 from forge.domain.contender import ContenderAbsent, ContenderFailed, ContenderStanding, MeasuredInFull, ScreenedOut
 from forge.domain.policy import Policy
+from forge.errors import EnvironmentUnfit
 from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
 from forge.lab.job import Job
@@ -180,6 +181,35 @@ def test_a_package_that_is_missing_or_of_another_version_is_said_to_be(
     assert isinstance(one.standing, ContenderAbsent)
     assert (one.standing.cause, one.standing.detail, one.version) == (cause, said, version)
     assert not screening.in_full
+
+
+@pytest.mark.parametrize(
+    ("required", "said"),
+    [
+        (
+            "acme",
+            "requires the contender 'acme.softmax': no package 'acme-kernels' is installed here; install it, or",
+        ),
+        ("acme.softmax", "requires the contender 'acme.softmax': no package 'acme-kernels' is installed here"),
+        (
+            "acm",
+            "requires the contender 'acm', which no description here names; libraries with a description: acme; take",
+        ),
+    ],
+)
+def test_a_required_contender_that_is_missing_ends_the_screening(site: Path, required: str, said: str) -> None:
+    policy = Policy(baselines=("eager", "contenders"), required_contenders=(required,))
+    described_here = installed(site, contenders("softmax"), version=None)
+    with pytest.raises(EnvironmentUnfit, match=said):
+        screen(replace(job(), policy=policy), described_here, progress=lambda _: None)
+
+
+def test_a_required_contender_that_does_not_apply_is_not_missed(site: Path) -> None:
+    policy = Policy(baselines=("eager", "contenders"), required_contenders=("acme",))
+    text = contenders("softmax", more="axes = { hidden_size = { most = 64 } }")
+    described_here = installed(site, text, version=None)
+    (one,) = screen(replace(job(), policy=policy), described_here, progress=lambda _: None).standings
+    assert isinstance(one.standing, ContenderAbsent)
 
 
 def test_a_contender_that_does_not_apply_here_is_said_not_to(site: Path) -> None:

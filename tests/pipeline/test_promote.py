@@ -1,11 +1,13 @@
 """Each rule alone is enough to deny; all of them together are needed to promote."""
 
+import dataclasses
 from collections.abc import Callable
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from forge.domain.contender import Absence, ContenderAbsent, ContenderStanding
 from forge.domain.digest import digest_of, sha256
 from forge.domain.evidence import GateResult, Isolation
 from forge.domain.policy import Policy, TimingAuthority
@@ -182,3 +184,35 @@ def test_only_evidence_within_every_threshold_is_promoted(low: float, control: f
     kernel = promote(case(benchmark={"workloads": (measured,)}), earlier_versions=0)
     band = 1 - control >= 1 - 0.05 and 1 + control <= 1 + 0.05
     assert isinstance(kernel, KernelPromoted) == (low >= 1.1 and band and lost == 0 and pairs >= 5)
+
+
+REQUIRING = POLICY.model_copy(update={"baselines": ("eager", "contenders"), "required_contenders": ("liger",)})
+
+
+def standing(contender: str, cause: Absence) -> ContenderStanding:
+    absent = ContenderAbsent(cause=cause, detail="no package 'liger-kernel' is installed here")
+    return ContenderStanding(contender=contender, package="liger-kernel", standing=absent)
+
+
+def beside(*standings: ContenderStanding, policy: Policy = REQUIRING) -> PromotionEvidence:
+    found = with_policy(policy)
+    event = found.benchmark.event.model_copy(update={"contenders": standings})
+    return dataclasses.replace(found, benchmark=dataclasses.replace(found.benchmark, event=event))
+
+
+@pytest.mark.parametrize("cause", ["not_installed", "version", "no_toolkit"])
+def test_without_a_required_contender_nothing_is_promoted(cause: Absence) -> None:
+    denied = promote(beside(standing("liger.softmax", cause)), earlier_versions=0)
+    assert isinstance(denied, PromotionDenied)
+    assert denied.reason.code == "INFRASTRUCTURE"
+    assert denied.reason.message == "contenders: liger.softmax not there, expected liger, where they apply"
+
+
+def test_a_contender_that_is_not_required_or_does_not_apply_is_not_missed() -> None:
+    allowed = beside(standing("liger.softmax", "not_applicable"), standing("other.softmax", "not_installed"))
+    promoted = promote(allowed, earlier_versions=0)
+    assert isinstance(promoted, KernelPromoted)
+    assert promoted.gates[-1].name == "contenders"
+    as_before = promote(beside(standing("liger.softmax", "not_installed"), policy=POLICY), earlier_versions=0)
+    assert isinstance(as_before, KernelPromoted)
+    assert "contenders" not in {gate.name for gate in as_before.gates}

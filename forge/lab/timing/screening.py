@@ -18,6 +18,7 @@ from forge.lab.calls.load import loaded
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.contenders.guests import contender_folder, contender_program
 from forge.lab.contenders.present import PresentContender, look_up
+from forge.lab.contenders.required import require_contenders
 from forge.lab.finding import Failed
 from forge.lab.job import Job, Progress
 from forge.lab.parallel import parallel_map
@@ -110,8 +111,12 @@ def screened_for(job: Job) -> tuple[object, ...]:
 
 
 def screen(job: Job, catalogue: ContenderCatalogue, *, progress: Progress) -> ContenderScreening:
-    """Ask all contenders of a job whether they are right, and time those that are."""
+    """Ask all contenders of a job whether they are right, and time those that are.
+
+    Raise EnvironmentUnfit if the policy requires one that isn't here.
+    """
     present, absent = look_up(job, catalogue)
+    require_contenders(job.policy.required_contenders, catalogue, absent)
     compiled = {one.name: _compiled(job, one) for one in present if one.source is None}
     earlier = {name: choices(side.kept) for name, side in compiled.items()}
     with ExitStack() as held:
@@ -134,12 +139,8 @@ def screen(job: Job, catalogue: ContenderCatalogue, *, progress: Progress) -> Co
             if tuning is not None:
                 tuning.install()
                 taken[name] = tuning.call_ns
-    failed = {
-        contender.name: kernel
-        for contender, kernel in zip(present, examined, strict=True)
-        if isinstance(kernel, Failed)
-    }
-    failed |= {name: taken_ns for name, taken_ns in taken.items() if isinstance(taken_ns, Failed)}
+    found = [*zip((one.name for one in present), examined, strict=True), *taken.items()]
+    failed = {name: one for name, one in found if isinstance(one, Failed)}
     right = {name: taken_ns for name, taken_ns in taken.items() if not isinstance(taken_ns, Failed)}
     chosen = fastest(right)
     standings = [
