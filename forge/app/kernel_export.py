@@ -5,8 +5,6 @@ published registry. A folder appears whole or not at all.
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 
@@ -14,13 +12,12 @@ import orjson
 
 from forge.app.kernels.answers import find_kernel, find_promotion
 from forge.app.phases.phase_inputs import artifact_of
-from forge.app.user.user_paths import make_parent
+from forge.app.user.user_paths import folder_aside
 from forge.app.workspace import Workspace
 from forge.domain.digest import sha256
 from forge.errors import LedgerCorrupt, UsageError
 from forge.events import KernelPromoted
-from forge.ledger.durable import PART_PREFIX, fsync_folder, write_durably
-from forge.ledger.failures import storage_errors
+from forge.ledger.durable import write_durably
 from forge.ledger.transfer.copies import make_durable
 
 ENTRY_FILE, README_FILE = "registry_entry.json", "README.txt"
@@ -95,19 +92,12 @@ def _files(workspace: Workspace, event: KernelPromoted) -> dict[str, bytes]:
 def _require_free(target: Path) -> None:
     if target.is_symlink() or (target.exists() and (not target.is_dir() or any(target.iterdir()))):
         raise UsageError(f"{str(target)!r} exists and isn't an empty folder: give a name that is free")
-    make_parent(target)
 
 
 def _write_aside(target: Path, files: Mapping[str, bytes]) -> None:
     """Fill a folder beside `target` that takes its name once everything is on disk."""
-    with storage_errors(target):
-        aside = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=target.parent))
-        try:
-            for name, content in files.items():
-                write_durably(aside / name, content, mode=READABLE)
-            aside.chmod(0o755)
-            make_durable(aside)
-            os.rename(aside, target)
-            fsync_folder(target.parent)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
+    with folder_aside(target) as aside:
+        for name, content in files.items():
+            write_durably(aside / name, content, mode=READABLE)
+        aside.chmod(0o755)
+        make_durable(aside)

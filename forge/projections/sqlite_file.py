@@ -111,12 +111,13 @@ def require_own(path: Path) -> None:
     """Raise sqlite3.DatabaseError unless the database and what SQLite keeps beside it are files with one name each.
 
     SQLite would write over the file that a link leads to, such as the ledger. It would wait for a pipe without end.
+    A file without a name is one that another process removes at this moment, as the last reader does.
     """
     for beside in ("", *SQLITE_SUFFIXES):
         name = path.with_name(path.name + beside)
         with contextlib.suppress(FileNotFoundError):
             found = os.lstat(name)
-            if not stat.S_ISREG(found.st_mode) or found.st_nlink != 1:
+            if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
                 raise _no_history(name, f"{stat.filemode(found.st_mode)} with {found.st_nlink} names")
 
 

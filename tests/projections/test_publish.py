@@ -17,7 +17,7 @@ from forge.lookup import Registry
 from forge.projections.catch_up import FILE
 from forge.projections.files import put
 from forge.projections.publish import StoredFiles, publish, republish
-from forge.projections.sqlite_file import connect
+from forge.projections.sqlite_file import connect, require_own
 from tests.projections.histories import History, grown_by, opened, past, promoted, rebuild, revoke
 from tests.projections.values import SHAPE
 
@@ -222,6 +222,27 @@ def test_many_readers_never_see_half_of_a_publication(tmp_path):
     assert [failures.get(timeout=120) for _ in readers] == [None] * 4
     for reader in readers:
         reader.join(120)
+
+
+def make_and_remove(path: Path, stop) -> None:
+    """Make a file and remove it, again and again."""
+    while not stop.is_set():
+        path.touch()
+        path.unlink()
+
+
+def test_a_file_that_is_removed_at_this_moment_is_no_other_one(tmp_path):
+    published(tmp_path, opened())
+    context = multiprocessing.get_context("fork")
+    stop = context.Event()
+    other = context.Process(target=make_and_remove, args=(tmp_path / f"{FILE}-journal", stop))
+    other.start()
+    try:
+        for _ in range(5_000):
+            require_own(tmp_path / FILE)
+    finally:
+        stop.set()
+        other.join(120)
 
 
 @pytest.mark.parametrize("damaged", [b"", b"{", b"[]", b'{"ledger": 3}'])

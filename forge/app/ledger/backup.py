@@ -6,9 +6,6 @@ files (`kernel_registry/`) and, unless it is asked for, the private key.
 
 import os
 import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -17,13 +14,12 @@ from pydantic import Field
 from forge.app.stored.keys_place import KEYS_FOLDER
 from forge.app.stored.policy_stamp import POLICY_FILE
 from forge.app.user.home import LEDGER_FILE, RUNS_FOLDER
-from forge.app.user.user_paths import make_parent
+from forge.app.user.user_paths import folder_aside
 from forge.app.workspace import Workspace
 from forge.domain.digest import Digest, Value, canonical
 from forge.errors import LedgerCorrupt, UsageError
 from forge.ledger.audit.history import audit
-from forge.ledger.durable import PART_PREFIX, write_durably
-from forge.ledger.failures import storage_errors
+from forge.ledger.durable import write_durably
 from forge.ledger.runs.names import OPEN_PREFIX
 from forge.ledger.signatures.keyring import FOLDER, PRIVATE, SignedHead
 from forge.ledger.transfer.copies import (
@@ -60,7 +56,9 @@ def back_up(workspace: Workspace, target: Path, *, with_key: bool, progress: Pro
 
     Raises UsageError if `target` exists, LedgerCorrupt if the audit of the copy finds any problem.
     """
-    with _filled_aside(target) as aside:
+    place = Path(os.path.abspath(target))
+    _require_free(place)
+    with folder_aside(place) as aside:
         signed = workspace.keyring.last  # read before the copy, which lacks events that are signed later
         with workspace.ledger.snapshot() as connection:
             copy_database(connection, aside / LEDGER_FILE, progress=progress)
@@ -78,20 +76,9 @@ def back_up(workspace: Workspace, target: Path, *, with_key: bool, progress: Pro
     return {"backup": str(target), **made.model_dump(mode="json"), "blobs": blobs, "runs": runs}
 
 
-@contextmanager
-def _filled_aside(target: Path) -> Iterator[Path]:
-    """Yield a folder beside `target` that takes its name if the block ends without an error; else remove it."""
-    target = Path(os.path.abspath(target))
+def _require_free(target: Path) -> None:
     if os.path.lexists(target):
         raise UsageError(f"{str(target)!r} exists: a backup gets a folder of its own; give a name that is free")
-    make_parent(target)
-    with storage_errors(target):
-        aside = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=target.parent))
-        try:
-            yield aside
-            os.rename(aside, target)
-        finally:
-            shutil.rmtree(aside, ignore_errors=True)
 
 
 def _copy_runs(workspace: Workspace, aside: Path) -> int:

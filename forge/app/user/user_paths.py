@@ -5,11 +5,19 @@ A pipe, a device or an endless file can't block the reader. A link to itself is 
 
 import errno
 import os
+import shutil
 import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from forge.errors import UsageError
-from forge.ledger.durable import PUBLIC, write_durably
+from forge.ledger.durable import PART_PREFIX, PUBLIC, fsync_folder, write_durably
+from forge.ledger.failures import storage_errors
+
+_TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
+"""Errors of the system where a folder takes a name that isn't free: two for a filled folder, the third for a file."""
 
 
 def resolved(path: Path) -> Path:
@@ -51,6 +59,32 @@ def make_parent(target: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"can't make the folder {str(target.parent)!r} ({error.strerror}): name another") from error
+
+
+@contextmanager
+def folder_aside(target: Path) -> Iterator[Path]:
+    """Yield a folder beside `target` that takes its name if the block ends without an error; else remove it.
+
+    Raises UsageError if another process took the name meanwhile, StorageFailed if the disk refuses.
+    """
+    make_parent(target)
+    with storage_errors(target):
+        aside = Path(tempfile.mkdtemp(prefix=PART_PREFIX, dir=target.parent))
+        try:
+            yield aside
+            _take_name(aside, target)
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+
+
+def _take_name(aside: Path, target: Path) -> None:
+    try:
+        os.rename(aside, target)
+    except OSError as error:
+        if error.errno not in _TAKEN:
+            raise
+        raise UsageError(f"another process made {str(target)!r} meanwhile: give a name that is free") from error
+    fsync_folder(target.parent)
 
 
 def writable(target: Path) -> Path:
