@@ -51,7 +51,7 @@ def introduction() -> Iterator[str]:
     yield "`benchmarks/registry.py` took the kernels in `examples/h200/` through the pipeline on NVIDIA H200"
     yield "and H100 GPUs, and the ledger holds what was decided."
     yield "A row is the newest benchmark or refusal of one slot (operation, language, type, shape and GPU), baselines"
-    yield "that stand included."
+    yield "that stand included. A kernel on offer has its row even if a newer one of its slot came to something else."
     yield "Results without a row are [listed below](#what-the-table-leaves-out)."
     yield "`forge ledger verify --full` computes every number again from its samples;"
     yield "`forge kernel history KERNEL` shows the evidence of a promotion."
@@ -126,7 +126,7 @@ def coverage() -> Iterator[str]:
 
 
 def rows() -> Iterator[tuple[str, ...]]:
-    """One row for each candidate's last word."""
+    """One row for each slot's newest result, and one for each kernel on offer."""
     with Workspace.open(HOME, read_only=True) as workspace:
         yield from _rows(workspace)
 
@@ -137,7 +137,7 @@ def _rows(workspace: Workspace) -> Iterator[tuple[str, ...]]:
     tasks = {event.task_id: event.task for event in events if isinstance(event, TaskCreated)}
     promoted = {event.run_id: event.kernel_id for event in events if isinstance(event, KernelPromoted)}
     standings = Standings(history)
-    for seq, event in _last(history).values():
+    for seq, event in _shown(history, standings):
         kernel_id = promoted.get(event.run_id)
         row = _row(tasks[event.task_id], event, promoted)
         if kernel_id is not None and _is_taken_back(standings.of(kernel_id, seq)):
@@ -158,8 +158,7 @@ def left_out() -> Iterator[str]:
     """What the ledger holds of benchmarks and verdicts that no row shows."""
     with Workspace.open(HOME, read_only=True) as workspace:
         history = list(workspace.ledger.read())
-    last = _last(history)
-    shown = {seq for seq, _ in last.values()}
+    shown = {seq for seq, _ in _shown(history, Standings(history))}
     timed = {event.task_id for recorded in history if isinstance(event := recorded.event, _Timed | BenchmarkErrored)}
     refused = [one.seq for one in history if isinstance(one.event, CandidateRejected) and one.seq not in shown]
     yield ""
@@ -184,19 +183,25 @@ _Timed = BenchmarkRecorded | BenchmarkFailed
 
 Slot = tuple[str, ...]
 """Operation, language, type, sizes and GPU of a task."""
+Shown = BenchmarkRecorded | BenchmarkFailed | CandidateRejected
+"""Event that a row is made of."""
 
 
-def _last(
-    history: list[Recorded[Event]],
-) -> dict[Slot, tuple[int, BenchmarkRecorded | BenchmarkFailed | CandidateRejected]]:
-    """Slot -> its newest benchmark or refusal, in the order of the slots."""
+def _shown(history: list[Recorded[Event]], standings: Standings) -> list[tuple[int, Shown]]:
+    """The newest benchmark or refusal of each slot, and before it those of kernels on offer, in the slots' order."""
     slots = {one.event.task_id: _slot(one.event.task) for one in history if isinstance(one.event, TaskCreated)}
-    found = {
-        slots[recorded.event.task_id]: (recorded.seq, recorded.event)
-        for recorded in history
-        if isinstance(recorded.event, _Timed | CandidateRejected)
+    offered = {
+        one.event.benchmark_seq
+        for one in history
+        if isinstance(one.event, KernelPromoted)
+        and standings.of(one.event.kernel_id, one.event.benchmark_seq).status == "active"
     }
-    return dict(sorted(found.items()))
+    found: dict[Slot, list[tuple[int, Shown]]] = {}
+    for recorded in history:
+        if isinstance(event := recorded.event, _Timed | CandidateRejected):
+            kept = [one for one in found.get(slots[event.task_id], []) if one[0] in offered]
+            found[slots[event.task_id]] = [*kept, (recorded.seq, event)]
+    return [row for _, rows in sorted(found.items()) for row in rows]
 
 
 def _slot(task: Task) -> Slot:
@@ -204,9 +209,7 @@ def _slot(task: Task) -> Slot:
     return (task.op, task.language, task.dtype, *sizes, task.target.gpu)
 
 
-def _row(
-    task: Task, event: BenchmarkRecorded | BenchmarkFailed | CandidateRejected, promoted: dict[str, str]
-) -> tuple[str, ...]:
+def _row(task: Task, event: Shown, promoted: dict[str, str]) -> tuple[str, ...]:
     named = _named(task)
     if isinstance(event, CandidateRejected):
         return (*named, "", "", "", "", f"refused: {event.reason.code}")
@@ -223,7 +226,7 @@ def _named(task: Task) -> tuple[str, ...]:
     return (task.op, task.language, task.dtype, shape, task.target.gpu.upper())
 
 
-def _protocol(workspace: Workspace, event: BenchmarkRecorded | BenchmarkFailed | CandidateRejected) -> str:
+def _protocol(workspace: Workspace, event: Shown) -> str:
     """What the samples were taken by."""
     if isinstance(event, CandidateRejected) or not event.workloads:
         return ""
@@ -254,13 +257,13 @@ def _over_the_fastest(task: Task, shown: WorkloadTiming | ResidentTiming | Confi
 
 
 def resident_rows() -> Iterator[tuple[str, ...]]:
-    """One row for each slot whose newest benchmark measured resident operands and has a verdict."""
+    """One row for each of those benchmarks that measured resident operands and have a verdict."""
     with Workspace.open(HOME, read_only=True) as workspace:
         history = list(workspace.ledger.read())
     tasks = {one.event.task_id: one.event.task for one in history if isinstance(one.event, TaskCreated)}
     promoted = {one.event.run_id: one.event.kernel_id for one in history if isinstance(one.event, KernelPromoted)}
     standings = Standings(history)
-    for seq, event in _last(history).values():
+    for seq, event in _shown(history, standings):
         if isinstance(event, CandidateRejected) or not event.workloads:
             continue
         residency = event.workloads[0].residency

@@ -131,3 +131,14 @@ def test_the_claims_check_accepts_what_the_audit_says(home: Path, events: list[t
     wrong = [(one.sentence, fault.why) for one in report.flagged for fault in one.faults if fault.problem in numbers]
     assert wrong == []
     assert len(report.supported) + len(report.flagged) == len(lines)
+
+
+def test_the_page_has_a_row_with_numbers_for_each_kernel_on_offer() -> None:
+    entries = json.loads((ROOT / "kernel_registry" / "verified_kernels.json").read_text())["kernels"]
+    page = (ROOT / "docs" / "reference" / "registry.md").read_text(encoding="utf-8").splitlines()
+    offered = [entry["kernel_id"] for entry in entries if entry["status"] == "active"]
+    assert offered
+    for kernel_id in offered:
+        rows = [line for line in page if line.startswith("|") and f"`{kernel_id}`" in line]
+        assert len(rows) == 1, kernel_id
+        assert " us | " in rows[0], kernel_id
