@@ -1,5 +1,6 @@
 """Candidates made of one kernel and the shipped example's other files, and the host they are judged on."""
 
+import hashlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,7 @@ from forge.domain.candidate import Metadata
 from forge.domain.evidence import Isolation
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
+from forge.lab.inputs.seeded import SEED_BITS
 from forge.lab.job import Job
 from forge.lab.verification import OWN_TESTS_FILE
 from forge.languages import find_language
@@ -72,7 +74,17 @@ def job_for(
         interpreted=language == "triton",
         arch="sm_90" if language in ("cuda", "triton") else "host",
         forbidding=forbidding,
+        seed=seed_of(kernel),
     )
+
+
+def seed_of(kernel: str) -> int:
+    """Return the seed of a candidate's questions: its own text's, so that a test asks the same each time.
+
+    Set FORGE_TEST_SEED to any word to ask other questions.
+    """
+    drawn = hashlib.sha256(f"{os.environ.get('FORGE_TEST_SEED', '')} {kernel}".encode()).digest()
+    return int.from_bytes(drawn, "big") >> (8 * len(drawn) - SEED_BITS)
 
 
 def left_over_children() -> set[int]:

@@ -18,9 +18,6 @@ class Runner:
     """Whether a call works in the host's own pages, so that the host can close them. A device gets copies."""
     serves_in_threads: bool
     """Whether the guest makes a call from another thread if it is asked as by a serving program."""
-    calls_as_programs: bool = True
-    """Whether calls are made in all ways in which programs make them; otherwise in those of a serving program alone.
-    On a GPU the others haven't been seen working."""
     launches_plans: bool = False
     """Whether a call can be captured as a launch plan, which trusted guests launch without the candidate's code."""
     leaves_host_idle: bool = False
@@ -70,7 +67,6 @@ GPU = Runner(
     device="cuda",
     shares_pages=False,
     serves_in_threads=False,
-    calls_as_programs=False,
     launches_plans=True,
     leaves_host_idle=True,
     reaches_past_2_gib=True,

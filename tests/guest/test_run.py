@@ -42,6 +42,12 @@ def lay_out(sets: int = 2) -> tuple[Arena, Layout]:
     return arena, run.lay_out(mapped, {"sets": described, **told}, "cpu")
 
 
+@pytest.fixture(autouse=True)
+def nothing_retained(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begin each test as a guest of its own begins: without outputs that an earlier test's release retained."""
+    monkeypatch.setattr(run, "_RETAINED", RetainedOutputs())
+
+
 def go(*, count: int = 1, retain: bool = False) -> channel.Go:
     return channel.Go(call_id=9, function=0, first=0, count=count, retain=retain, scalars=(0.5, 0.0, 0.0, 0.0))
 

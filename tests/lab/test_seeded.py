@@ -1,5 +1,6 @@
 """One seed gives one examination: the same shapes and the same contents, in the same order."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,12 @@ from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import NotAsked, Passed
 from forge.lab.gates import GATES
-from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
+from forge.lab.gates.gate import Gate
+from forge.lab.inputs.draw import draw
+from forge.lab.inputs.seeded import SEED_BITS, TURNS, CaseSeeds, Seeded, new_seed
+from forge.lab.inputs.special_rows import PATTERNS
+from forge.lab.inputs.weights import SPECIAL_VALUES
+from forge.operations import OPERATIONS, find_operation
 from tests.candidates import job_for
 
 RIGHT = """
@@ -20,9 +26,11 @@ def fused_add_rmsnorm(x, residual, weight, eps):
 """
 TIMED = frozenset({"leaks", "endurance"})
 """Gates that ask as many calls as fit into their time."""
+FEW_GATES = 6
+"""Number of gates that are asked with another seed. Chosen: all take the same generator, and these are quick."""
 
 
-def asked(seed: int) -> dict[str, list[int]]:
+def asked(seed: int, gates: Sequence[Gate] = GATES) -> dict[str, list[int]]:
     """The seeds of each gate's cases."""
     job = replace(job_for(RIGHT, language="torch"), seed=seed)
     found: dict[str, list[int]] = {}
@@ -31,7 +39,7 @@ def asked(seed: int) -> dict[str, list[int]]:
         loaded(job, stage, job.limits(120.0), label="load") as kernel,
     ):
         assert isinstance(kernel, LoadedKernel), kernel
-        for gate in GATES:
+        for gate in gates:
             if gate.name in TIMED:
                 continue
             before = len(kernel.seeds)
@@ -44,9 +52,10 @@ def asked(seed: int) -> dict[str, list[int]]:
 
 @pytest.mark.usefixtures("walls")
 def test_one_seed_asks_the_same_and_another_seed_asks_something_else() -> None:
-    first, again, other = asked(11), asked(11), asked(12)
+    first, again = asked(11), asked(11)
     assert first == again
-    assert all(set(first[name]).isdisjoint(other[name]) for name in first)
+    other = asked(12, GATES[:FEW_GATES])
+    assert all(set(first[name]).isdisjoint(other[name]) for name in other)
 
 
 def test_numbers_follow_from_seed_and_label_alone() -> None:
@@ -67,3 +76,36 @@ def test_seeds_are_new_and_within_what_json_holds() -> None:
     seeds = {new_seed() for _ in range(100)}
     assert len(seeds) == 100
     assert max(seeds) < 2**53
+
+
+def test_sixteen_draws_of_two_rows_have_each_pattern() -> None:
+    operation, seeds = find_operation("fused_add_rmsnorm"), CaseSeeds(Seeded(5, "specials: contents"))
+    shape, full = {"batch": 2, "hidden_size": 9}, set[tuple[int, str]]()
+    for seed in (seeds.next("special_rows") for _ in range(16)):
+        for place, operand in enumerate(draw(operation, shape, "fp32", "special_rows", seed=seed)[:2]):
+            full |= {(place, str(row[0].item())) for row in operand if len({str(one) for one in row.tolist()}) == 1}
+    assert full >= {(place, value) for place in range(2) for value in ("nan", "inf", "-inf")}
+
+
+def test_three_draws_have_each_special_value_in_the_last_weight() -> None:
+    operation, seeds = find_operation("fused_add_rmsnorm"), CaseSeeds(Seeded(5, "specials: contents"))
+    shape = {"batch": 2, "hidden_size": 9}
+    for _ in range(4):
+        drawn = [
+            draw(operation, shape, "fp32", "special_weights", seed=seeds.next("special_weights"))[2] for _ in range(3)
+        ]
+        assert {str(weight[-1].item()) for weight in drawn} == {"nan", "inf", "-inf"}
+
+
+def test_seeds_of_one_kind_alone_take_turns() -> None:
+    rng = Seeded(5, "contents")
+    seeds = CaseSeeds(Seeded(5, "contents"))
+    assert [seeds.next("normal") for _ in range(3)] == [rng.getrandbits(SEED_BITS) for _ in range(3)]
+    first = seeds.next("equal_weights")
+    seeds.next("special_rows")
+    assert (seeds.next("equal_weights") - first) % TURNS == 1
+
+
+def test_turns_fit_the_patterns_of_each_operation() -> None:
+    numbers = {len(one.activations) * len(PATTERNS) for one in OPERATIONS.values()} | {len(SPECIAL_VALUES)}
+    assert [TURNS % number for number in numbers] == [0] * len(numbers)

@@ -66,7 +66,7 @@ def _time_enough(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("walls")
 def test_a_forgotten_tail_is_shown_at_one_element_with_its_values(tmp_path: Path) -> None:
     examined, smallest = judged(FORGETS_A_TAIL)
-    assert examined.gates[-1].name == "exact"
+    assert examined.gates[-1].name == "numerics"
     assert examined.verdict.reason.code == "INCORRECT_NUMERICAL"  # type: ignore[union-attr]  # rejected, as asserted
     assert smallest.shape == {"batch": 1, "hidden_size": 1}
     assert smallest.inputs == "zeros"

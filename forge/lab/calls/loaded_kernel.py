@@ -15,7 +15,7 @@ from forge.domain.tensors import DType
 from forge.lab.calls.answers import Answered
 from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.chains import Reading, followed, sharing_memory
-from forge.lab.calls.configurations import Configurations
+from forge.lab.calls.configurations import NONE, Configurations
 from forge.lab.calls.judged_outputs import Verdict, errors_of, judged_outputs
 from forge.lab.calls.loaded_guest import FILLING, UNFILLED_SHARE, LoadedGuest
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
@@ -26,7 +26,7 @@ from forge.lab.definitions import definition_of
 from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.inside import Inside
-from forge.lab.inputs.seeded import SEED_BITS, Seeded, new_seed
+from forge.lab.inputs.seeded import CaseSeeds, Seeded, new_seed
 from forge.lab.inputs.undivided import undivided_if_small
 from forge.lab.judge import plainly_together, plainly_within
 from forge.lab.judge.reference_call import outputs_of
@@ -69,14 +69,17 @@ class LoadedKernel:
     def begin(self, label: str) -> None:
         """Begin a part of the examination; its questions follow from the seed and the label alone."""
         self.rng = Seeded(self._seed, f"{label}: shapes")
-        self._contents = Seeded(self._seed, f"{label}: contents")
+        self._contents = CaseSeeds(Seeded(self._seed, f"{label}: contents"))
         self._fillings, self._ways = (Seeded(self._seed, f"{label}: {one}") for one in ("fillings", "ways"))
         self.tuner.choose_at_random(Seeded(self._seed, f"{label}: configuration"))
 
     def configurations(self) -> Configurations | Failed:
         """Return what the guest says of its autotuned kernels; nothing if the language has none."""
-        self._laid_out = None if self.tuner.tunes else self._laid_out  # a guest that tunes overwrites the arena
-        return self.tuner.configurations()
+        if not self.tuner.tunes:
+            return NONE
+        refused = self.lay_out(self.shape, 1)  # the guest answers in the arena, whose pages may be closed
+        self._laid_out = None
+        return self.tuner.configurations() if refused is None else no_answer(refused, PLAIN)
 
     def shapes(self, *wanted: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
         """Return the wanted shapes; the public one alone if the operation isn't defined at others."""
@@ -90,16 +93,16 @@ class LoadedKernel:
         scalars: tuple[float, ...] | None = None,
     ) -> Case:
         """Draw a new case of the shape, or of one at about its cost that is inside the candidate's domain."""
-        return self._drawn(shape, kind, self._next_seed(), scalars or tuple(self.operation.scalars.values()))
+        return self._drawn(shape, kind, self._next_seed(kind), scalars or tuple(self.operation.scalars.values()))
 
     def cases(self, shape: Mapping[str, int], kinds: Sequence[InputKind]) -> list[Case]:
         """Draw a case of each kind, in several threads, since drawing large tensors takes long."""
         scalars = tuple(self.operation.scalars.values())
-        seeded = [(kind, self._next_seed()) for kind in kinds]
+        seeded = [(kind, self._next_seed(kind)) for kind in kinds]
         return parallel_map(lambda one: self._drawn(shape, *one, scalars), seeded, serial_up_to=1)
 
-    def _next_seed(self) -> int:
-        self.seeds.append(self._contents.getrandbits(SEED_BITS))
+    def _next_seed(self, kind: InputKind) -> int:
+        self.seeds.append(self._contents.next(kind))
         return self.seeds[-1]
 
     def _drawn(self, asked: Mapping[str, int], kind: InputKind, seed: int, scalars: tuple[float, ...]) -> Case:
@@ -219,7 +222,7 @@ class LoadedKernel:
         return FILLING
 
     def _usual_ways(self, cycles: int) -> Ways:
-        if not (self._fills_memory and self.runner.calls_as_programs) or cycles > 1:
+        if not self._fills_memory or cycles > 1:
             return NO_WAYS
         return at_random(self._ways, gradients=self.records_gradients)
 
@@ -323,10 +326,7 @@ class LoadedKernel:
         return self._arena.red_zones_intact() and all(map(self._arena.holds, self._sets[0].inputs, case.inputs))
 
     def check_alone(self, case: Case, placement: Placement = PLAIN) -> tuple[WorkloadErrors, ...] | Failed:
-        """Call and judge one case whose answer no other is compared with.
-
-        So an autotuned kernel gets any of its configurations: one that is wrong only here is found in time.
-        """
+        """Call and judge one case with any configuration, since no other answer is compared with it."""
         self.tuner.choose_at_random(self.rng)
         return self.check([case], placement=placement)
 

@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from forge.lab.calls.configurations import NONE, Configurations, parse_configurations
+from forge.lab.calls.configurations import Configurations, parse_configurations
 from forge.lab.calls.placement import PLAIN
 from forge.lab.calls.refusal import no_answer, tampered
 from forge.lab.finding import Failed
@@ -44,9 +44,7 @@ class Tuner:
         return answer if isinstance(answer, Refused) else None
 
     def configurations(self) -> Configurations | Failed:
-        """Return what the guest says of its autotuned kernels; nothing if the language has none."""
-        if not self.tunes:
-            return NONE
+        """Return what the guest says of its autotuned kernels, in the arena: the pages there must be open."""
         answer = self._session.choose(self._number, self._way, described=True)
         try:
             return no_answer(answer, PLAIN) if isinstance(answer, Refused) else parse_configurations(answer)

@@ -10,6 +10,7 @@ from forge.domain.input_kind import InputKind
 from forge.domain.verdict import Reason
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import other_paths
 from forge.lab.gates.difference import equal
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import largest_row, rows_within
@@ -19,17 +20,17 @@ CALLS_OF_KIND: dict[InputKind, int] = {"normal": 33, "zeros": 2}
 """Number of calls for each kind of values, more than the slots of most ring buffers. If one operand is zero, the
 answer may equal the other operand, but returning that operand is wrong. The last two normal questions repeat the
 first one: equal answers still need separate memory."""
-SMALL_CALLS_RANGE = (150, 300)
+SMALL_CALLS_RANGE = (259, 300)
 """Range of a number of small calls whose outputs are kept, drawn at random. Ring buffers in real kernels have up to
-some hundred slots."""
-SMALL_ROWS_RANGE = (2, 5)
+256 slots; the last two calls repeat the first one."""
+SMALL_ROWS_RANGE = (2, 3)
 """Range of the number of rows of the small calls, drawn at random. Chosen; up to 300 outputs are kept, so each row
-costs 300 rows of memory."""
+costs 300 rows of memory, and an interpreter 300 programs."""
 SMALL_COLUMNS = 16
 """Number of columns of the small calls. Most kernels process this width in one piece; other gates ask wider rows."""
 LARGE_CALLS = 4
-"""Number of calls at each large shape, since kernels may use other buffers for large outputs. Chosen; every output is
-kept in memory."""
+"""Number of calls at each large shape, and where kernels often go another way, since other buffers may be used there.
+Chosen; every output is kept in memory."""
 LARGE_ELEMENTS = 2**18
 """Number of elements in an operand of the large calls, if the public shape has fewer. An interpreter keeps the public
 shape, since such a call takes it minutes."""
@@ -54,7 +55,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     series: list[Series] = [
         (shape, kind, CALLS_OF_KIND[kind]) for kind in kernel.definition.kinds(tuple(CALLS_OF_KIND))
     ]
-    series += [(one, "normal", LARGE_CALLS) for one in ((large, larger) if takes_more else (large,))]
+    others = other_paths.shapes(kernel)
+    series += [(one, "normal", LARGE_CALLS) for one in (large, *((larger,) if takes_more else ()), *others)]
     for asked, kind, count in _defined(kernel, [*series, (tiny, "normal", many)]):
         fitting = _calls_that_fit(kernel, asked, count)
         cases = [kernel.case(asked, kind) for _ in range(fitting)]

@@ -6,17 +6,24 @@ the pages. Hostile code can open them again, but gains nothing: the host still c
 """
 
 from collections.abc import Mapping
+from functools import partial
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates import other_paths
+from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size
 
 SHORT_WIDTHS, LONG_WIDTHS = (2, 16), (16, 2048)
 """Ranges from which odd widths are drawn at random. An odd width leaves no slack behind the last element, and puts an
 input that ends at a page on an odd address. Width one is asked as well."""
+CALLS = 2
+"""Number of calls in one release at usual shapes, each on operands of its own. Larger shapes are asked once, since
+Triton's interpreter takes seconds for them."""
+WITH_EACH = 4
+"""Number of shapes at which each configuration of an autotuned kernel is asked. Chosen: width one, both short widths
+and a long one; each costs a call of three rows for each configuration."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -25,13 +32,19 @@ def examine(kernel: LoadedKernel) -> Finding:
     placements = (Placement(pages="closed_after"), Placement(pages="closed_before")) if on_host else (PLAIN,)
     left_out = 0
     for placement in placements:
-        for shape in _shapes(kernel):
-            if placement.pages == "closed_after" and not _may_end_at_a_page(kernel, shape):
-                left_out += 1
-                continue
-            checked = kernel.check([kernel.case(shape) for _ in range(2)], placement=placement)
+        others = other_paths.shapes(kernel, modulus=2, remainder=1)
+        shapes = *_shapes(kernel), *others
+        fitting = [one for one in shapes if placement.pages != "closed_after" or _may_end_at_a_page(kernel, one)]
+        left_out += len(shapes) - len(fitting)
+        for shape in fitting:
+            count = 1 if shape in others else CALLS
+            checked = kernel.check([kernel.case(shape) for _ in range(count)], placement=placement)
             if isinstance(checked, Failed):
                 return checked
+        draws = [partial(kernel.case, shape) for shape in fitting[:WITH_EACH]]
+        tuned = configurations.ask_each(kernel, draws, placement)
+        if isinstance(tuned, Failed):
+            return tuned
     closed = "" if on_host else "; no unreachable pages: inputs are copies in device memory, the sanitizer's to watch"
     aligned = f"; {left_out} shapes not put before a page's end (alignment)" if left_out else ""
     return Passed(
@@ -43,8 +56,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     widths = 1, *(odd_size(kernel.rng, *ends) for ends in (SHORT_WIDTHS, SHORT_WIDTHS, LONG_WIDTHS, LONG_WIDTHS))
-    asked = kernel.shapes(*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape)
-    return (*asked, *other_paths.shapes(kernel, modulus=2, remainder=1))
+    return kernel.shapes(*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape)
 
 
 def _may_end_at_a_page(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:

@@ -4,7 +4,6 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 
-from forge.domain.tensors import ITEMSIZE_BYTES
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.inputs.random_sizes import WIDEST, in_each_octave, log_uniform, near_shape, of_class
 from forge.lab.inputs.shape_budget import affordable, largest_operand, largest_row, narrowed, rows_within
@@ -38,7 +37,7 @@ MOST_EQUAL_ELEMENTS, EQUAL_RANGE = 2**16, (4, 129)
 """Number of elements of an operand, at most, and range of the size where several axes have the same size. A kernel
 may tell its axes apart by their sizes."""
 MOST_ROWS, MOST_TALL_ELEMENTS = 4096, 2**15
-"""Number of rows up to which one is drawn in every second octave, and the most elements of rows times width there."""
+"""Number of rows up to which one is drawn in each octave, and the most elements of rows times width there."""
 SINGLE_ROW_REMAINDERS = 8
 """Number of remainders of the width in shapes of one row, which kernels often treat by code of its own. Vectors of up
 to eight elements divide it."""
@@ -66,12 +65,18 @@ second one is used if the operation's own workloads are as wide; it lies well be
 MANY_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 70_000), 5, 16
 """Range of a number of rows, and two widths that are asked with that number. A row's number then exceeds 16 bits and
 a grid's second axis. Kernels often read the second width by other code than the first."""
+INTERPRETED_WIDE, INTERPRETED_LONG, INTERPRETED_ELEMENTS = ((32_769, 65_535), (65_537, 70_000)), (1_057, 1_299), 2**18
+"""Ranges of two widths, range of any other axis, and the most elements of an operand, for an interpreter's largest
+shapes. Kernels go another way beyond 64 KiB of a row, or beyond eight programs for each of 132 multiprocessors."""
+INTERPRETED_TALL, INTERPRETED_TILES = (513, 639), (65, 129)
+"""Ranges of the rows and of the last free axis in one more such shape. A last group of eight tiles of 64 rows is then
+shorter than others, beside two tiles of columns."""
 ALIGNMENT = 128
 """Number of elements that divides one of the wide rows, since kernels often read such rows by other code. 128
 elements of one byte fill a GPU's cache line."""
-LARGE_BYTES = 4 * 2**20
-"""Size of the largest operand in bytes, if the public shape is smaller. Chosen; a larger operand costs more time in
-each verification."""
+LARGE_ELEMENTS = 2**22
+"""Number of elements, rows times all other axes, if the public shape has fewer. Chosen; kernels divide such
+work between threads, and more elements cost seconds in each verification."""
 MOST_ELEMENTS = 2**20
 """Number of elements of rows times width, at most, for the fixed numbers of rows. Chosen; the host draws and judges
 every element of ten such shapes."""
@@ -89,6 +94,7 @@ def edge_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         {**kernel.shape, rows: small_rows, reduced: size} for size in (*EDGES, *of_models)
     ]
     by_reduced += [_with_some_rows(kernel, size) for size in of_models if kernel.runner.takes_large_shapes]
+    by_reduced += [{**kernel.shape, rows: 1, reduced: size} for size in MODEL_WIDTHS]
     most = rows_within(kernel.operation, kernel.shape, MOST_ELEMENTS // kernel.shape[reduced])
     by_rows = [{**kernel.shape, rows: count} for count in ROWS if count <= most]
     few = {**kernel.shape, rows: small_rows, reduced: min(log_uniform(rng, *SHORT_SUM), kernel.shape[reduced])}
@@ -151,9 +157,9 @@ def drawn_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return shapes with drawn widths, with drawn numbers of rows, and near the public shape."""
     rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
     widths = (*in_each_octave(rng, 2, TWO_DRAWS_FROM), *in_each_octave(rng, TWO_DRAWS_FROM, WIDEST, draws=2))
-    counts = in_each_octave(rng, 16, MOST_ROWS)[rng.randrange(2) :: 2]
+    counts = in_each_octave(rng, 16, MOST_ROWS)
     shapes: list[Mapping[str, int]] = [{**kernel.shape, rows: rng.randint(1, 3), reduced: size} for size in widths]
-    for count in counts if kernel.runner.takes_large_shapes else counts[:1]:
+    for count in counts if kernel.runner.takes_large_shapes else rng.sample(counts[:2], 1):
         width = min(kernel.shape[reduced], log_uniform(rng, *WIDTHS), MOST_TALL_ELEMENTS // count)
         narrow = {**kernel.shape, reduced: max(1, width)}
         shapes.append({**narrow, rows: rows_within(kernel.operation, narrow, count)})
@@ -217,13 +223,13 @@ def wide_rows(operation: Operation) -> tuple[int, int]:
 
 
 def large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with many rows, with wide rows, and with an operand of some MiB, as far as they can be drawn.
+    """Return shapes with many rows, with wide rows, and with some millions of elements, as far as they can be drawn.
 
-    Free axes are small in the first four. Then each free axis once gets the length that the rows had. An interpreter
-    gets none of these shapes, since they take it minutes.
+    Free axes are small in the first four. Then each free axis once gets the length that the rows had, and all have
+    size one beside wide rows. An interpreter gets its own few, since these take it minutes.
     """
     if not kernel.runner.takes_large_shapes:
-        return []
+        return _interpreted_large(kernel)
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     wide = kernel.rng.randint(*wide_rows(kernel.operation))
     aligned = of_class(kernel.rng, *wide_rows(kernel.operation), ALIGNMENT, 0)
@@ -237,11 +243,27 @@ def large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         *(_as_drawable(kernel, {**narrow, rows: 2, reduced: width}) for width in (wide, aligned)),
         *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in kernel.operation.free_axes),
     ]
-    row = math.prod({**kernel.shape, rows: 1}.values())
-    large = {**kernel.shape, rows: LARGE_BYTES // ITEMSIZE_BYTES[kernel.dtype] // row + 1}
+    if kernel.operation.free_axes:
+        width = kernel.rng.randint(*wide_rows(kernel.operation))
+        shapes.append({**narrow, **dict.fromkeys(kernel.operation.free_axes, 1), rows: 2, reduced: width})
+    row = max(1, math.prod({**kernel.shape, rows: 1}.values()))
+    large = {**kernel.shape, rows: LARGE_ELEMENTS // row + 1}
     if large[rows] > kernel.shape[rows]:
         shapes.append(large)
     return [shape for shape in shapes if _is_drawable(kernel, shape) and kernel.fits(shape, 1)]
+
+
+def _interpreted_large(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return a row beyond 2^15 elements and one beyond 2^16, and over 1,000 rows; then each free axis as long."""
+    rng, operation = kernel.rng, kernel.operation
+    rows, reduced = operation.row_axis, operation.reduced_axis
+    thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), rows: 1, reduced: FEW_COLUMNS}
+    shapes = [{**thin, reduced: rng.randint(*ends) | 1} for ends in INTERPRETED_WIDE]
+    shapes += [{**thin, axis: rng.randint(*INTERPRETED_LONG) | 1} for axis in (rows, *operation.free_axes)]
+    if operation.free_axes:
+        tall, columns = (rng.randint(*ends) | 1 for ends in (INTERPRETED_TALL, INTERPRETED_TILES))
+        shapes.append({**thin, rows: tall, operation.free_axes[-1]: columns})
+    return [one for one in shapes if largest_operand(operation, one) <= INTERPRETED_ELEMENTS and kernel.fits(one, 1)]
 
 
 def _as_drawable(kernel: LoadedKernel, shape: Mapping[str, int]) -> Mapping[str, int]:

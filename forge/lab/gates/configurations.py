@@ -7,14 +7,16 @@ Triton's own tuner does.
 
 import dataclasses
 import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.verdict import Reason, ReasonCode
 from forge.lab.calls.configurations import Configurations
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.calls.placement import PLAIN, Placement
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates.gate import Gate
+from forge.lab.observed import Case
 
 MOST = 64
 """Number of configurations of one kernel after its pruning, at most. Each is compiled and judged, which takes one to
@@ -60,10 +62,13 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-def ask_each_at(kernel: LoadedKernel, shapes: Iterable[Mapping[str, int]]) -> tuple[WorkloadErrors, ...] | Failed:
-    """Ask shapes with each configuration that the calls so far could choose from.
+def ask_each(
+    kernel: LoadedKernel, draws: Iterable[Callable[[], Case]], placement: Placement = PLAIN
+) -> tuple[WorkloadErrors, ...] | Failed:
+    """Ask new cases of each draw with each configuration that the calls so far could choose from.
 
-    A configuration may be right at the public shape alone: its block may hold that row, and no longer one.
+    A configuration may be right elsewhere: its block may hold the public row, and no longer one. Each gets values of
+    its own, since memory that isn't written may hold the answer to the last call.
     """
     found = kernel.configurations()
     if isinstance(found, Failed):
@@ -74,9 +79,9 @@ def ask_each_at(kernel: LoadedKernel, shapes: Iterable[Mapping[str, int]]) -> tu
         return ()
     kernel.tuner.allow_for(found.most)
     errors: list[WorkloadErrors] = []
-    for shape, number in itertools.product(shapes, range(found.most)):
+    for draw, number in itertools.product(draws, range(found.most)):
         kernel.tuner.choose(number)
-        checked = kernel.check([kernel.case(shape)])
+        checked = kernel.check([draw()], placement=placement)
         if isinstance(checked, Failed):
             return checked
         errors += checked

@@ -4,9 +4,12 @@ Weights are powers of two. Operations that follow a sum may still round. Outputs
 equal to the last bit.
 """
 
+from functools import partial
+
 from forge.domain.evidence import WorkloadErrors
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import configurations
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size
 
@@ -18,7 +21,7 @@ ROWS, WIDTHS = (5, 9), (513, 1535)
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge integer inputs at the public shape and at one shape of odd width."""
+    """Judge integer inputs at the public shape and at one shape of odd width, then with each configuration."""
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     errors: list[WorkloadErrors] = []
     other = {**kernel.shape, rows: kernel.rng.randint(*ROWS), reduced: odd_size(kernel.rng, *WIDTHS)}
@@ -27,6 +30,10 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
+    tuned = configurations.ask_each(kernel, [partial(kernel.case, kernel.shape, "integers")])
+    if isinstance(tuned, Failed):
+        return tuned
+    errors += tuned
     worst = max(e.bound_used for e in errors)
     return Passed(
         observed=f"{worst:.3g} x the bound over {len(errors)} draws of integers",

@@ -13,17 +13,18 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import assert_never
 
 from forge.domain.tensors import ITEMSIZE_BYTES, LayoutName, TensorSpec
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates import other_paths
+from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import odd_size, of_class
 from forge.lab.inputs.seeded import Seeded
-from forge.lab.inputs.shape_budget import rows_within
+from forge.lab.inputs.shape_budget import largest_row, rows_within
 from forge.lab.observed import Case
 from forge.sandbox.arena import PAGE_BYTES
 
@@ -42,47 +43,91 @@ with many rows give all inputs the layout together."""
 PLACES_IN_A_PAGE = (64, 128, 256, 512, 1024, 2048)
 """Largest powers of two that divide an input's distance in bytes from the start of a page. Torch's own tensors begin
 at such places, and other gates' operands at pages."""
-FAR_DRAWS = 4
-"""Number of times that inputs are drawn which lie far from the others. Two of three inputs then stay near each other
-in all of them with a chance of 1/81."""
 MOST_GAP = 31
 """Number of elements or rows between two rows, and of elements before an input, at most. Only odd numbers are drawn,
 which break every alignment above one element."""
+LARGE_ELEMENTS = 2**20
+"""Number of elements in the largest operand with rows, in one question with an offset. Chosen; kernels have code of
+their own for operands of this size, and a call takes less than a tenth of a second."""
+INTERPRETED_PLACEMENTS = 2
+"""Number of placements of each layout in which an interpreter is asked many rows, and of one input in long rows.
+Chosen; such a call takes it up to a second, and no address makes it fail by itself."""
+ALIGNED_GAP = 16
+"""Number of elements between two rows that keeps alignment, as in a slice of a padded or a joined buffer."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
     """Ask in each layout at the public shape, at small shapes and in long rows.
 
-    Then give each input alone the layout, at small shapes and in long rows. At small shapes ask every offset.
+    Then give each input alone the layout, at small shapes and in long rows. At small shapes ask every offset, and
+    each configuration of an autotuned kernel.
     """
-    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
-    rng = kernel.rng
+    rng, reduced = kernel.rng, kernel.operation.reduced_axis
     widths = of_class(rng, *ALIGNED_WIDTHS, 16, 0), odd_size(rng, *ODD_WIDTHS)
-    small = [{**kernel.shape, rows: rng.randint(*SMALL_ROWS_RANGE), reduced: width} for width in widths]
-    small.append({**kernel.shape, rows: 1, reduced: odd_size(rng, *ONE_ROW_WIDTHS)})
-    many = [
-        {**one, rows: rows_within(kernel.operation, one, one[rows])}
-        for one in ({**kernel.shape, rows: rng.randint(*LARGE_ROWS_RANGE), reduced: width} for width in widths)
-    ]
-    long = [one for one in other_paths.shapes(kernel, modulus=16) if one[reduced] >= other_paths.SHORTEST]
+    small = _small(kernel, widths)
+    others = other_paths.shapes(kernel, modulus=16)
+    long = [one for one in others if one[reduced] >= other_paths.SHORTEST]
     layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.inside.layouts, *kernel.claimed)))
+    tall = [*_many(kernel, widths), *(one for one in others if one not in long)]
     for layout in layouts:
         asked = (
-            *itertools.product((kernel.shape, *small, *many, *long), _placements_of_all(kernel, layout)),
-            *itertools.product((*small, *long), _placements_of_one(kernel, layout)),
+            *itertools.product((kernel.shape, *small, *long), _placements_of_all(kernel, layout)),
+            *itertools.product(tall, _few_if_interpreted(kernel, _placements_of_all(kernel, layout))),
+            *itertools.product(small[:2], _placements_of_one(kernel, layout)),
+            *itertools.product(long, _few_if_interpreted(kernel, _placements_of_one(kernel, layout))),
             *itertools.product(small, _further_offsets(kernel, layout)),
         )
         for shape, placement in asked:
-            checked = kernel.check_alone(_suited(kernel, kernel.case(shape), placement), placement)
+            checked = kernel.check_alone(_drawn_for(kernel, shape, placement), placement)
             if isinstance(checked, Failed):
                 return _said(checked, _how(layout, placement))
-    together = _ask_with_one_tensor(kernel) or _ask_with_halves(kernel, layouts, (kernel.shape, *small))
+        tuned = _with_each_configuration(kernel, layout, small[0])
+        if tuned is not None:
+            return tuned
+    together = _ask_large(kernel) or _ask_with_one_tensor(kernel)
+    together = together or _ask_with_halves(kernel, layouts, (kernel.shape, *small))
     if together is not None:
         return together
     claimed = f"; claimed: {', '.join(kernel.claimed)}" if kernel.claimed else "; none claimed beyond the contract"
     return Passed(
         observed=f"right in {', '.join(layouts)}{claimed}", threshold="every layout of the contract and of the claim"
     )
+
+
+def _small(kernel: LoadedKernel, widths: tuple[int, ...]) -> list[Mapping[str, int]]:
+    rows, reduced, rng = kernel.operation.row_axis, kernel.operation.reduced_axis, kernel.rng
+    few = [{**kernel.shape, rows: rng.randint(*SMALL_ROWS_RANGE), reduced: width} for width in widths]
+    return [*few, {**kernel.shape, rows: 1, reduced: odd_size(rng, *ONE_ROW_WIDTHS)}]
+
+
+def _many(kernel: LoadedKernel, widths: tuple[int, ...]) -> list[Mapping[str, int]]:
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    wanted = [{**kernel.shape, rows: kernel.rng.randint(*LARGE_ROWS_RANGE), reduced: width} for width in widths]
+    return [{**one, rows: rows_within(kernel.operation, one, one[rows])} for one in wanted]
+
+
+def _with_each_configuration(kernel: LoadedKernel, layout: LayoutName, shape: Mapping[str, int]) -> Failed | None:
+    """Ask in each placement of all inputs with each configuration of an autotuned kernel; return a refusal."""
+    for placement in _placements_of_all(kernel, layout):
+        draw = partial(_drawn_for, kernel, shape, placement)
+        checked = configurations.ask_each(kernel, [draw], placement)
+        if isinstance(checked, Failed):
+            return _said(checked, _how(layout, placement))
+    return None
+
+
+def _ask_large(kernel: LoadedKernel) -> Failed | None:
+    """Ask large operands that begin at one element, where the contract allows it and they are quickly drawn."""
+    operation = kernel.operation
+    if "offset" not in kernel.inside.layouts or not kernel.runner.takes_large_shapes:
+        return None
+    rows = rows_within(operation, kernel.shape, LARGE_ELEMENTS // largest_row(operation, kernel.shape) + 1)
+    placement = Placement(layout="offset", elements_in=kernel.inside.elements_apart(kernel.dtype))
+    for shape in kernel.shapes({**kernel.shape, operation.row_axis: max(rows, kernel.shape[operation.row_axis])}):
+        checked = kernel.check_alone(kernel.case(shape), placement) if kernel.fits(shape, 1) else ()
+        if isinstance(checked, Failed):
+            return _said(checked, f"large operands {_how('offset', placement)}")
+    return None
 
 
 def _ask_with_one_tensor(kernel: LoadedKernel) -> Failed | None:
@@ -136,7 +181,8 @@ def _placements_of_all(kernel: LoadedKernel, layout: LayoutName) -> tuple[Placem
             return tuple(Placement(layout=layout, elements_in=count * apart) for count in ELEMENTS_IN)
         case "strided_rows":
             gap = _odd_gap(rng)
-            return tuple(Placement(layout=layout, gaps=gaps) for gaps in ((gap, 0), (0, gap), (gap, _odd_gap(rng))))
+            gaps = (gap, 0), (0, gap), (gap, _odd_gap(rng)), (ALIGNED_GAP, 0)
+            return tuple(Placement(layout=layout, gaps=one) for one in gaps)
         case "contiguous":
             return Placement(layout=layout), *_far_apart(kernel)
         case "transposed" | "expanded":
@@ -145,23 +191,41 @@ def _placements_of_all(kernel: LoadedKernel, layout: LayoutName) -> tuple[Placem
             assert_never(layout)
 
 
+def _few_if_interpreted(kernel: LoadedKernel, placements: Sequence[Placement]) -> Sequence[Placement]:
+    """Return the placements for many or long rows; an interpreter takes long for these, and gets two at random."""
+    if kernel.runner.takes_large_shapes:
+        return placements
+    return kernel.rng.sample(placements, min(INTERPRETED_PLACEMENTS, len(placements)))
+
+
 def _placements_of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placement]:
     """Return a placement for each input that can have the layout, if the operation has other inputs."""
     operation, rng = kernel.operation, kernel.rng
     chosen = [spec.name for spec in operation.inputs if layout == "offset" or can_have_layouts(operation, spec)]
     if layout == "contiguous" or len(operation.inputs) == 1:
         return []
-    gaps, apart = (_odd_gap(rng), 0), kernel.inside.elements_apart(kernel.dtype)
-    return [Placement(layout=layout, elements_in=_odd_gap(rng) * apart, gaps=gaps, only=name) for name in chosen]
+    apart, gap = kernel.inside.elements_apart(kernel.dtype), (_odd_gap(rng), 0)
+    ways = [(_odd_gap(rng) * apart, gap), (0, (ALIGNED_GAP, 0))]
+    if layout == "offset":
+        ways = [(count * apart, gap) for count in ELEMENTS_IN]
+    return [
+        Placement(layout=layout, elements_in=count, gaps=gaps, only=name)
+        for name, (count, gaps) in itertools.product(chosen, ways)
+    ]
 
 
 def _far_apart(kernel: LoadedKernel) -> list[Placement]:
-    """Return placements in which some inputs lie far from the others, as drawn; an interpreter adds no offsets."""
+    """Return placements in which each input lies far before and far behind each other one; an interpreter has none.
+
+    In a random order of the inputs, each binary digit of their numbers parts them, and any two differ in one.
+    """
     names = [spec.name for spec in kernel.operation.inputs]
     if len(names) < 2 or not (kernel.runner.shares_pages and kernel.runner.takes_large_shapes):
         return []
-    chosen = (kernel.rng.sample(names, kernel.rng.randint(1, len(names) - 1)) for _ in range(FAR_DRAWS))
-    return [Placement(far=frozenset(far)) for far in chosen]
+    kernel.rng.shuffle(names)
+    digits = range((len(names) - 1).bit_length())
+    parts = (frozenset(name for place, name in enumerate(names) if place >> digit & 1) for digit in digits)
+    return [Placement(far=far) for part in parts for far in (part, frozenset(names) - part)]
 
 
 def _further_offsets(kernel: LoadedKernel, layout: LayoutName) -> list[Placement]:
@@ -183,8 +247,9 @@ def _odd_gap(rng: Seeded) -> int:
     return 2 * rng.randint(0, MOST_GAP // 2) + 1
 
 
-def _suited(kernel: LoadedKernel, case: Case, placement: Placement) -> Case:
-    """Return the case for the placement: in an expanded layout all rows share the first row's values."""
+def _drawn_for(kernel: LoadedKernel, shape: Mapping[str, int], placement: Placement) -> Case:
+    """Return a new case for the placement: in an expanded layout all rows share the first row's values."""
+    case = kernel.case(shape)
     if placement.layout != "expanded":
         return case
     inputs = []

@@ -12,7 +12,7 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates.distribution import examine_distribution, is_drawn
 from forge.lab.gates.gate import Gate
-from forge.lab.inputs.shape_budget import narrowed
+from forge.lab.inputs.shape_budget import narrowed, odd_width
 from forge.lab.judge import Aggregate, Sample, aggregate
 from forge.lab.observed import Observed
 from forge.operations.operation import Expectation
@@ -55,8 +55,19 @@ def _oracle(kernel: LoadedKernel) -> str:
 
 
 def _errors_together(kernel: LoadedKernel) -> str | Failed:
-    """Return in words what the errors of many rows add up to, or the refusal."""
-    (shape,) = kernel.shapes(_many_rows(kernel))
+    """Return in words what errors of many rows add up to, at the public width and at an odd one; or a refusal."""
+    used: list[float] = []
+    odd = {**_many_rows(kernel), kernel.operation.reduced_axis: odd_width(kernel.rng)}
+    for shape in kernel.shapes(_many_rows(kernel), narrowed(kernel.operation, odd)):
+        found = _errors_at(kernel, shape)
+        if isinstance(found, Failed):
+            return found
+        used += found
+    return f"all together {max(used):.3g} x the allowance" if used else "no errors to take together"
+
+
+def _errors_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> list[float] | Failed:
+    """Return the share of the allowance that each output's errors have together, or the refusal."""
     observed = []
     for kind in kernel.definition.kinds(KINDS):
         called = kernel.call([kernel.case(shape, kind)])
@@ -71,8 +82,7 @@ def _errors_together(kernel: LoadedKernel) -> str | Failed:
     for name, one in found.items():
         if one is not None and not one.within:
             return _refusal(name, one)
-    used = max((one.used for one in found.values() if one is not None), default=None)
-    return "no errors to take together" if used is None else f"all together {used:.3g} x the allowance"
+    return [one.used for one in found.values() if one is not None]
 
 
 def _many_rows(kernel: LoadedKernel) -> Mapping[str, int]:

@@ -10,9 +10,12 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.inputs.random_sizes import log_uniform, of_class
 from forge.lab.inputs.shape_budget import largest_operand
 
-LONG_ROWS, LONG, VERY_LONG = 3, (4_097, 8_191), (16_385, 24_575)
-"""Number of long rows, and the ranges from which two widths are drawn; one very long row is asked. Chosen; kernels
-change their way of reading a row at powers of two between 1,024 and 16,384 columns."""
+LONG_ROWS, LONG = 3, (4_097, 8_191)
+"""Number of long rows, and the range from which their width is drawn. Chosen; kernels change their way of reading a
+row at powers of two between 1,024 and 16,384 columns."""
+VERY_LONG_ROWS, VERY_LONG = 2, ((8_193, 16_383), (16_385, 24_575))
+"""Number of very long rows, and ranges of their widths: those of a block of 16,384 columns, and wider ones. Of two
+rows one may lie above zero and one below it. An interpreter is asked the wider ones."""
 SHORTEST = 1_025
 """Width from which a row that had to be shortened still counts as long."""
 MANY_ROWS, NARROW = (257, 400), (33, 79)
@@ -37,7 +40,7 @@ ONE_SHARE = 0.25
 MOST_ELEMENTS = 2**15 - 1
 """Number of elements in an operand, at most. Torch starts threads for larger ones, and their starts take longer than
 the work."""
-INTERPRETED_ROWS, INTERPRETED_MANY = 2, (265, 400)
+INTERPRETED_ROWS, INTERPRETED_MANY = 2, (265, 299)
 """Number of long rows that an interpreter is asked, for values of both signs, and the range of its many rows. Their
 number is odd, so that a last program of several rows isn't full. Kernels for GPUs give a program several rows from
 some multiple of their multiprocessors on, as from 264 rows."""
@@ -46,42 +49,46 @@ MOST_INTERPRETED_FREE, MOST_INTERPRETED_ELEMENTS = 2, 2**18
 time goes with the number of programs, which rows and other axes multiply, and hardly with the elements of a row."""
 
 
-def shapes(
-    kernel: LoadedKernel, *, rows: int = LONG_ROWS, modulus: int = 1, remainder: int = 0, interpreted: bool = False
-) -> list[Mapping[str, int]]:
-    """Return the shapes that may be asked: `rows` long rows, a very long one, many short ones, and large operands.
+def shapes(kernel: LoadedKernel, *, modulus: int = 1, remainder: int = 0) -> list[Mapping[str, int]]:
+    """Return the shapes that may be asked: long rows, very long ones, many short ones, and large operands.
 
     Widths have this remainder. A shape whose operands would be too large becomes shorter; if it is then like the
-    usual ones, it is left out. An interpreter gets none of them, or with `interpreted` its own few.
+    usual ones, it is left out. An interpreter gets its own few, of any width.
     """
     if not kernel.runner.takes_large_shapes:
-        return _interpreted(kernel) if interpreted else []
+        return _interpreted(kernel)
     operation, rng = kernel.operation, kernel.rng
     row_axis, reduced = operation.row_axis, operation.reduced_axis
-    thin = _with_short_axes(kernel)
-    long, very_long, narrow = (of_class(rng, *ends, modulus, remainder) for ends in (LONG, VERY_LONG, NARROW))
-    found = [
-        shape
-        for count, width, least in ((rows, long, SHORTEST), (1, very_long, LONG[1]))
-        if (shape := _shortened(kernel, {**thin, row_axis: count, reduced: width}, reduced))[reduced] >= least
-    ]
-    many = {**thin, row_axis: log_uniform(rng, *MANY_ROWS), reduced: narrow}
-    found += [_shortened(kernel, many, row_axis), *_large(kernel, thin)]
+    long_rows = (
+        (LONG_ROWS, LONG, SHORTEST, MOST_ELEMENTS),
+        *((VERY_LONG_ROWS, ends, LONG[1], MOST_LARGE_ELEMENTS) for ends in VERY_LONG),
+    )
+    found: list[Mapping[str, int]] = []
+    for count, ends, least, most in long_rows:
+        width = of_class(rng, *ends, modulus, remainder)
+        wanted = {**_with_short_axes(kernel), row_axis: count, reduced: width}
+        shape = _shortened(kernel, wanted, reduced, most=most)
+        found += [shape] if shape[reduced] >= least else []
+    narrow = of_class(rng, *NARROW, modulus, remainder)
+    many = {**_with_short_axes(kernel), row_axis: log_uniform(rng, *MANY_ROWS), reduced: narrow}
+    found += [_shortened(kernel, many, row_axis), *_large(kernel)]
     return [shape for shape in kernel.shapes(*found) if shape != kernel.shape and kernel.fits(shape, 1)]
 
 
 def _interpreted(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return the shapes that an interpreter is asked: long rows, very long ones, and an odd number of short ones."""
     operation, rng = kernel.operation, kernel.rng
-    wanted = [(INTERPRETED_ROWS, log_uniform(rng, *ends)) for ends in (LONG, VERY_LONG)]
+    wanted = [(INTERPRETED_ROWS, log_uniform(rng, *ends)) for ends in (LONG, VERY_LONG[-1])]
     wanted.append((log_uniform(rng, *INTERPRETED_MANY) | 1, log_uniform(rng, *NARROW)))
-    thin = _with_short_axes(kernel, MOST_INTERPRETED_FREE)
-    found = [{**thin, operation.row_axis: rows, operation.reduced_axis: width} for rows, width in wanted]
+    found = [
+        {**_with_short_axes(kernel, MOST_INTERPRETED_FREE), operation.row_axis: rows, operation.reduced_axis: width}
+        for rows, width in wanted
+    ]
     small = [shape for shape in found if largest_operand(operation, shape) <= MOST_INTERPRETED_ELEMENTS]
     return [shape for shape in kernel.shapes(*small) if shape != kernel.shape and kernel.fits(shape, 1)]
 
 
-def _large(kernel: LoadedKernel, thin: Mapping[str, int]) -> list[Mapping[str, int]]:
+def _large(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return shapes with large operands, and one in which another axis is long, unless they had to be shortened."""
     operation, rng = kernel.operation, kernel.rng
     row_axis, reduced = operation.row_axis, operation.reduced_axis
@@ -92,7 +99,7 @@ def _large(kernel: LoadedKernel, thin: Mapping[str, int]) -> list[Mapping[str, i
         wanted.append((LARGE_FREE[0], size))
     shapes = []
     for (least, _), size in wanted:
-        shape = _shortened(kernel, {**thin, **size}, row_axis, most=MOST_LARGE_ELEMENTS)
+        shape = _shortened(kernel, {**_with_short_axes(kernel), **size}, row_axis, most=MOST_LARGE_ELEMENTS)
         shapes += [shape] if shape[row_axis] >= least else []
     return shapes
 

@@ -1,12 +1,13 @@
 """Is it correct for values that are large, tiny, shifted, sparse, far apart, in order, equal, mixed, or all zero?"""
 
 from collections.abc import Mapping
+from functools import partial
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates import other_paths
+from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.sizes import other_shapes
 from forge.lab.inputs.changes import shifted_further
@@ -22,8 +23,9 @@ KINDS: tuple[InputKind, ...] = (
 """Kinds of values that the gate asks."""
 ASKED_AGAIN: tuple[InputKind, ...] = (*("offset_operands",) * 4, *("ordered",) * 4)
 """Kinds that are asked again at the odd width: chance decides to which side weights are shifted, and if they rise."""
-ON_ANOTHER_PATH_AGAIN: tuple[InputKind, ...] = ("ordered",) * 3
-"""Kinds that are asked again where a kernel may go another way: chance decides how far apart like numbers lie."""
+ON_ANOTHER_PATH_AGAIN: tuple[InputKind, ...] = (*("ordered",) * 3, "equal_weights")
+"""Kinds that are asked again where a kernel may go another way. Chance decides how far apart like numbers lie, and
+which number all weights are."""
 FURTHER = 2
 """Number of questions at the odd width whose rows are shifted further. Chosen: half of the rows are on each side."""
 INTERPRETED_KINDS: tuple[InputKind, ...] = ("rows_apart", "small", "offset_mean", "mixed")
@@ -64,28 +66,20 @@ def examine(kernel: LoadedKernel) -> Finding:
     """
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = affordable(kernel.operation, {**kernel.shape, rows: ROWS, reduced: odd_width(kernel.rng)}, kernel.shape)
-    smaller = tuple(value / SCALAR_DIVISOR for value in kernel.operation.scalars.values())
     kinds = kernel.definition.kinds((*KINDS, *REFERENCE_KINDS))
-    cases = (
-        *kernel.cases(kernel.shape, kinds),
-        *_with_scalars(kernel, smaller),
-        *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *ASKED_AGAIN)),
-        *(case for shape in other_shapes(kernel, odd) for case in _shifted_further(kernel, shape)),
-        *(case for scalar in (0.0, 1.0) for case in _with_scalars(kernel, (scalar,) * len(smaller))),
-        *(kernel.case(shape, kind) for shape in _column_shapes(kernel) for kind in kernel.definition.kinds(COLUMNS)),
-    )
     errors: list[WorkloadErrors] = []
-    for case in cases:
+    for case in _cases(kernel, kinds, odd):
         checked = kernel.check_alone(case)
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    checked = _mixed(kernel)
-    if isinstance(checked, Failed):
-        return checked
-    errors += checked
-    for number, shape in enumerate(other_paths.shapes(kernel, interpreted=True)):
-        checked = _on_another_path(kernel, shape, kinds, SCALAR_POWERS[number % 2])
+    others = [
+        partial(_on_another_path, kernel, shape, kinds, SCALAR_POWERS[number % 2])
+        for number, shape in enumerate(other_paths.shapes(kernel))
+    ]
+    tuned = (partial(_with_each_configuration, kernel, kinds, shape) for shape in (kernel.shape, odd))
+    for ask in (*tuned, partial(_mixed, kernel), *others):
+        checked = ask()
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -96,6 +90,25 @@ def examine(kernel: LoadedKernel) -> Finding:
         threshold="1 x the bound for every kind",
         errors=tuple(errors),
     )
+
+
+def _cases(kernel: LoadedKernel, kinds: tuple[InputKind, ...], odd: Mapping[str, int]) -> list[Case]:
+    """Return what is asked alone: each kind at the public shape and at the odd width, other scalars, and columns."""
+    smaller = tuple(value / SCALAR_DIVISOR for value in kernel.operation.scalars.values())
+    return [
+        *kernel.cases(kernel.shape, kinds),
+        *_with_scalars(kernel, smaller),
+        *(kernel.case(shape, kind) for shape in other_shapes(kernel, odd) for kind in (*kinds, *ASKED_AGAIN)),
+        *(case for shape in other_shapes(kernel, odd) for case in _shifted_further(kernel, shape)),
+        *(case for scalar in (0.0, 1.0) for case in _with_scalars(kernel, (scalar,) * len(smaller))),
+        *(kernel.case(shape, kind) for shape in _column_shapes(kernel) for kind in kernel.definition.kinds(COLUMNS)),
+    ]
+
+
+def _with_each_configuration(
+    kernel: LoadedKernel, kinds: tuple[InputKind, ...], shape: Mapping[str, int]
+) -> tuple[WorkloadErrors, ...] | Failed:
+    return configurations.ask_each(kernel, [partial(kernel.case, shape, kind) for kind in kinds])
 
 
 def _shifted_further(kernel: LoadedKernel, shape: Mapping[str, int]) -> list[Case]:

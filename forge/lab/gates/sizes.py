@@ -5,7 +5,8 @@ besides the public one.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 from forge.domain.evidence import WorkloadErrors
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -19,6 +20,7 @@ from forge.lab.gates.chosen_shapes import (
     many_wide_rows,
 )
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.long_pairs import long_pairs
 from forge.lab.gates.telling_sizes import telling_sizes
 from forge.lab.inputs.changes import has_patterns, largest_at_the_end, swap_in_row, unusual_patterns
 from forge.lab.inputs.shape_budget import largest_operand
@@ -50,7 +52,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     inside, of_domain = _domain_shapes(kernel)
     drawn = other_shapes(kernel, *edge_shapes(kernel), *drawn_shapes(kernel), *corner_shapes(kernel), *inside)
     large = other_shapes(kernel, *large_shapes(kernel))
-    once = other_shapes(kernel, *telling_sizes(kernel), *many_wide_rows(kernel))
+    once = other_shapes(kernel, *telling_sizes(kernel), *many_wide_rows(kernel), *long_pairs(kernel))
     held_out = _held_out(kernel)
     asked = sorted(
         (*drawn, *once, *held_out, *large),
@@ -66,7 +68,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
-    tuned = configurations.ask_each_at(kernel, _telling_shapes(kernel, (*drawn, *large)))
+    tuned = configurations.ask_each(kernel, _telling_draws(kernel, (*drawn, *large)))
     if isinstance(tuned, Failed):
         return tuned
     errors += tuned
@@ -91,13 +93,14 @@ def _held_out(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     return tuple(kernel.held_out[place] for place in chosen)
 
 
-def _telling_shapes(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
-    """Return the shape with the widest row, one at random, and the one with most rows unless that takes too long."""
+def _telling_draws(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Callable[[], Case]]:
+    """Return draws at the widest row, at a random shape, and at most rows unless that takes too long."""
     if not asked:
         return []
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     widest, tallest = (max(asked, key=lambda shape: shape[axis]) for axis in (reduced, rows))
-    return [widest, kernel.rng.choice(asked), *((tallest,) if kernel.runner.takes_large_shapes else ())]
+    shapes = (widest, kernel.rng.choice(asked), *((tallest,) if kernel.runner.takes_large_shapes else ()))
+    return [partial(kernel.case, shape) for shape in shapes]
 
 
 def other_shapes(kernel: LoadedKernel, *wanted: Mapping[str, int]) -> list[Mapping[str, int]]:

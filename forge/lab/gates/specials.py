@@ -8,12 +8,13 @@ Triton's interpreter gets bf16's wrong. Nor is NaN in fp8 operands, which it rea
 
 import itertools
 from collections.abc import Mapping
+from functools import partial
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates import other_paths
+from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.shape_budget import narrowed, odd_width
 from forge.lab.inputs.special_rows import PATTERNS, are_defined
@@ -22,9 +23,12 @@ KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
 """Kinds of special values that the gate asks, besides masks."""
 MASKED_ROWS = 64
 """Number of rows, at least, if masks are asked. Chosen; a sampled token at a wrong edge shows only in some rows."""
-FEW_ROWS_DRAWS = 16
-"""Number of draws of special rows where most patterns have no row. Chosen: NaN is in a third of the patterns, so
-that 16 draws miss it with a chance of 0.2 %."""
+FEW_ROWS_DRAWS = 8
+"""Number of draws of masks where rows are few. Chosen: half of the rows have one of two patterns, so that eight draws
+of two rows miss them with less than 0.1 %."""
+WEIGHTS_DRAWS, INTERPRETED_WEIGHTS_DRAWS = 3, 2
+"""Numbers of draws of special weights at each shape, natively and in an interpreter. Each puts one of three special
+values into the last place, where a kernel may leave it out."""
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 """Words for what the gate allows."""
 
@@ -38,7 +42,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     a number is NaN or infinite, depending on how it was rounded.
     """
     errors: list[WorkloadErrors] = []
-    for shape, kind in itertools.product(_shapes(kernel), kinds_of(kernel)):
+    shapes, kinds = _shapes(kernel), kinds_of(kernel)
+    for shape, kind in itertools.product(shapes, kinds):
         if kind == "special_weights" and shape[kernel.operation.reduced_axis] == 1:
             continue
         for _ in range(_draws(kernel, shape, kind)):
@@ -46,6 +51,11 @@ def examine(kernel: LoadedKernel) -> Finding:
             if isinstance(checked, Failed):
                 return checked
             errors += checked
+    usual_and_odd = itertools.product(shapes[:2], kinds)
+    tuned = configurations.ask_each(kernel, [partial(kernel.case, shape, kind) for shape, kind in usual_and_odd])
+    if isinstance(tuned, Failed):
+        return tuned
+    errors += tuned
     observed = f"{len(errors)} calls as the reference{_left_out(kernel)}"
     return Passed(observed=observed, threshold=THRESHOLD, errors=tuple(errors))
 
@@ -55,13 +65,20 @@ def kinds_of(kernel: LoadedKernel) -> tuple[InputKind, ...]:
     masks: tuple[InputKind, ...] = ("masked",) if kernel.operation.masks else ()
     if not are_defined(kernel.operation, keeps_fp8_nan=kernel.runner.keeps_fp8_nan):
         return masks
-    return (*(kind for kind in KINDS if kernel.runner.keeps_subnormals or kind != "subnormal"), *masks)
+    operation = kernel.operation
+    left_out = set[InputKind]() if kernel.runner.keeps_subnormals else {"subnormal"}
+    left_out |= {"special_weights"} if len(operation.activations) == len(operation.inputs) else set()
+    return (*(kind for kind in KINDS if kind not in left_out), *masks)
 
 
 def _draws(kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind) -> int:
-    """Return how often a kind is asked at a shape: several times where the rows are fewer than their patterns."""
-    patterns = len(kernel.operation.activations) * len(PATTERNS)
-    return FEW_ROWS_DRAWS if kind == "special_rows" and shape[kernel.operation.row_axis] * 4 < patterns else 1
+    """Return how often a kind is asked at a shape: several times where one draw doesn't have all of its patterns."""
+    rows, patterns = shape[kernel.operation.row_axis], len(kernel.operation.activations) * len(PATTERNS)
+    if kind == "special_rows":
+        return -(-patterns // rows) if rows * 4 < patterns else 1  # they take turns, so each comes once
+    if kind == "special_weights":
+        return WEIGHTS_DRAWS if kernel.runner.takes_large_shapes else INTERPRETED_WEIGHTS_DRAWS
+    return FEW_ROWS_DRAWS if kind == "masked" and rows * 4 < MASKED_ROWS else 1
 
 
 def _left_out(kernel: LoadedKernel) -> str:
@@ -80,7 +97,7 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     shapes = (rows, {**rows, operation.reduced_axis: odd_width(kernel.rng)}, {**rows, operation.reduced_axis: 1})
     return (
         *(narrowed(operation, shape) for shape in shapes),
-        *other_paths.shapes(kernel, rows=count, interpreted=True),
+        *other_paths.shapes(kernel),
     )
 
 

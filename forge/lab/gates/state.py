@@ -42,8 +42,9 @@ SERVED_ROWS = 11
 """Number of rows of the short shape that is asked in inference mode. Chosen: odd, and more than a vector has."""
 ROWS_OUTSIDE = 13
 """Number of rows of the question that comes last, outside inference mode. Chosen: odd, and not `SERVED_ROWS`."""
-MOST_ROWS = 16
-"""Number of rows of calls in ways of programs, at most. Chosen; there are some dozen calls of copies."""
+MOST_ROWS, INTERPRETED_ROWS = 16, 2
+"""Numbers of rows of calls in ways of programs, at most, natively and in an interpreter. Chosen; there are some dozen
+calls of copies."""
 WORDS = {
     Ways.INFERENCE: "under inference_mode()",
     Ways.PARAMETERS: "weights as parameters",
@@ -160,7 +161,8 @@ def as_served(kernel: LoadedKernel, question: Case) -> Failed | None:
 
 def _few_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return two shapes of few rows with the same weights; one if the operation is defined at one shape alone."""
-    rows = min(MOST_ROWS, kernel.shape[kernel.operation.row_axis])
+    most = MOST_ROWS if kernel.runner.makes_many_calls else INTERPRETED_ROWS
+    rows = min(most, kernel.shape[kernel.operation.row_axis])
     wanted = ({**kernel.shape, kernel.operation.row_axis: one} for one in (rows, rows + 1))
     first, *others = kernel.shapes(*wanted)
     return [first, *(shape for shape in others if shape != first)]
@@ -169,9 +171,8 @@ def _few_rows(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 def _called_in(
     kernel: LoadedKernel, chosen: Sequence[Ways], shapes: Sequence[Mapping[str, int]]
 ) -> Iterator[Failed | None]:
-    """Ask new questions in ways of programs; yield each refusal. An interpreter takes too long for them."""
-    asks = kernel.runner.calls_as_programs and kernel.runner.makes_many_calls
-    for way, shape in itertools.product(chosen, shapes) if asks else ():
+    """Ask new questions in ways of programs; yield each refusal."""
+    for way, shape in itertools.product(chosen, shapes):
         most = CALLS_IN_A_WAY if kernel.fits(shape, CALLS_IN_A_WAY) else 1
         yield _asked(kernel, [kernel.case(shape) for _ in range(most)], way)
 

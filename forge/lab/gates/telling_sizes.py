@@ -13,6 +13,7 @@ from forge.lab.gates.chosen_shapes import (
     MOST_FREE,
     ROWS,
     SHORT_SUM,
+    WIDE,
     WIDTHS,
 )
 from forge.lab.inputs.random_sizes import in_each_octave, log_uniform, of_class
@@ -46,12 +47,15 @@ TOLD_ROWS = (1, 1, 2, 3)
 LONG_REMAINDERS, LONG_WIDTHS = 16, (1025, 2**13)
 """Number of remainders of long widths, and their range. Vectors of up to sixteen elements divide them, and a kernel
 often reads one long row by code of its own."""
+WIDE_REMAINDERS = 8
+"""Number of remainders of the width in rows that are wider than a block of threads. Chosen: vectors of up
+to eight elements divide it, and each row costs as much as some long ones."""
 MOST_BESIDE_LONG = 512
 """Size up to which one other axis is drawn beside a long row. Kernels have tiles of up to 256 columns, and code of
 their own where both are long."""
-BEYOND_SIXTEEN_BITS = (65_537, 70_000)
-"""Range of the width of one more long row, in elements. A 16-bit counter overflows within it. Other axes have size
-one, so that a cache of keys of usual heads can be drawn."""
+BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS = (32_769, 65_535), (65_537, 98_304)
+"""Ranges of the widths of two more long rows, in elements. A 16-bit counter overflows within the second one. Other
+axes have size one, so that a cache of keys of usual heads can be drawn."""
 MOST_TOLD_ELEMENTS = 2**15
 """Number of elements in an operand of a shape with one telling size, at most. It is more only if the operand has more
 with a size of two along each other axis. Chosen; there are some hundred such shapes."""
@@ -80,12 +84,14 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     inner = (
         inner if large else rng.sample([size for size in inner if size <= MOST_INTERPRETED_INNER], INTERPRETED_WIDTHS)
     )
-    told += [(axis, size) for axis in _inner_axes(operation) for size in inner]
+    told += [(axis, size) for axis in inner_axes(operation) for size in inner]
     shapes = [_with_size(kernel, axis, size) for axis, size in told]
     long = [of_class(rng, *LONG_WIDTHS, LONG_REMAINDERS, remainder) for remainder in range(LONG_REMAINDERS * large)]
     rng.shuffle(long)
     singles = [_long_row(kernel, width, turn) for turn, width in enumerate(long)]
-    very_long = [{**least, reduced: rng.randint(*BEYOND_SIXTEEN_BITS)}] * large
+    wide = [of_class(rng, *WIDE, WIDE_REMAINDERS, remainder) for remainder in range(WIDE_REMAINDERS)]
+    beyond = [rng.randint(*ends) for ends in (BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS)]
+    very_long = [{**least, reduced: width} for width in (*wide, *beyond)] * large
     return [
         *shapes,
         *(one for one in singles if largest_operand(operation, one) <= MOST_ELEMENTS),
@@ -109,7 +115,7 @@ def _long_row(kernel: LoadedKernel, width: int, turn: int) -> Mapping[str, int]:
     return {**shape, axis: log_uniform(rng, 1, max(1, min(MOST_BESIDE_LONG, MOST_ELEMENTS // each)))}
 
 
-def _inner_axes(operation: Operation) -> list[str]:
+def inner_axes(operation: Operation) -> list[str]:
     """Return the axes besides the rows, the sum and the free ones: kernels hold all of such an axis, as a head's."""
     return [
         axis

@@ -18,16 +18,14 @@ from forge.lab.job import Job
 from forge.lab.runner import PROCESSOR
 from forge.sandbox.stage import Stage
 
-EXTRA_THREADS, FEWER_EXTRA_THREADS = (15, 31), (1, 3, 5)
-"""Numbers of threads beyond those that a guest usually has, of which one is chosen at random; fewer in further
-attempts. Buffers of real kernels have room for 8, 16 or 32 threads; with 127 more, none could be started."""
+EXTRA_THREADS = (31, 15, 5)
+"""Number of threads beyond those that a guest usually has, in each attempt: fewer if some couldn't be started.
+Buffers of real kernels have room for 8, 16 or 32 threads; with 127 more, none could be started."""
 FEW_THREADS = range(2, 9)
 """Numbers of threads that are all asked, with one question each. Chosen; serving programs mostly give a kernel so
 few, and each costs a guest."""
 ROWS_PER_THREAD, WIDTHS = 9, (1025, 2047)
 """Number of rows for each thread, and the range of the odd width, in the second question."""
-ATTEMPTS = 3
-"""Number of guests that are started, if threads can't be started in one."""
 NO_THREAD = "Resource temporarily unavailable"
 """Message of C's runtime if a thread can't be started (errno 11, EAGAIN)."""
 MOST_FREE = 5
@@ -51,10 +49,8 @@ def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
     Raise EnvironmentUnfit if this happens in every attempt.
     """
     with staged(job, files, {}, from_one_thread=True) as stage:  # its guests are forked from the gates' zygote
-        for attempt in range(ATTEMPTS):
-            rng = Seeded(job.seed, f"threads {attempt}")
-            extra = rng.choice(FEWER_EXTRA_THREADS if attempt else EXTRA_THREADS)
-            finding = _ask_with_each_count(job, stage, extra, rng)
+        for extra in EXTRA_THREADS:
+            finding = _ask_with_each_count(job, stage, extra, Seeded(job.seed, f"{extra} more threads"))
             if not (isinstance(finding, Failed) and NO_THREAD in finding.log):
                 return finding
     raise EnvironmentUnfit(

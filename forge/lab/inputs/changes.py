@@ -8,7 +8,8 @@ import random
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from forge.domain.tensors import Between, Counts, Parts, Slots
+from forge.domain.relation import RowsIndependent
+from forge.domain.tensors import Between, Counts, Parts, Slots, Whole
 from forge.lab.inputs.distributions import OPERAND_SHIFT
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.seeded import SEED_BITS
@@ -24,7 +25,7 @@ remaining bits give a number to 2^-7 or less precisely."""
 COARSEST = 3
 """Number of powers of two between the finest and the coarsest step that elements are rounded to. The finest is 2^-6
 of the largest value. The coarsest is 2^-3, and leaves four to eight steps up to the largest value."""
-PATTERNED = (Parts, Slots, Between, Counts)
+PATTERNED = (Parts, Slots, Between, Counts, Whole)
 """Rules of numbers that are drawn in a usual pattern for normal values, and in a random one for most other kinds."""
 MOST_TRIES = 16
 """Number of random tries to find two elements that differ. In rows that are 95 % zeros, they succeed in 81 % of
@@ -36,6 +37,8 @@ MOVED_SHARE, VERY_LAST_SHARE = 0.75, 0.5
 """Share of rows whose largest number is put at their end, and share of these where it comes last. Chosen: a wide
 shape has two rows, and a row's largest number must be elsewhere too."""
 
+LAST_ROWS = 7
+"""Number of last rows, one of which gets the largest number of all. Chosen: what eight threads leave over."""
 FURTHEST = 64.0
 """Largest distance from zero to which rows of shifted operands are moved. Chosen: exp(-64) is 2e-28, far above the
 smallest number, and below all constants that kernels add to a sum."""
@@ -71,7 +74,8 @@ def _swap_with_first(row: torch.Tensor) -> None:
 def largest_at_the_end(operation: Operation, case: Case, rng: random.Random) -> Case:
     """Swap the largest number of most rows, at random, with one of their last: their last in half of those.
 
-    A largest value that leaves a row's tail out then shows, and each row has the numbers that were drawn.
+    A largest value that leaves a row's tail out then shows, and each row has the numbers that were drawn. Where rows
+    depend on each other, the row with the largest number of all mostly becomes one of the last.
     """
     import torch
 
@@ -91,6 +95,10 @@ def largest_at_the_end(operation: Operation, case: Case, rng: random.Random) -> 
         place = torch.where(moved, rows.shape[1] - 1 - from_end.masked_fill(last, 0), largest)
         there, most = rows.gather(-1, place), rows.gather(-1, largest)
         rows.scatter_(-1, largest, there).scatter_(-1, place, most)
+        if RowsIndependent() not in operation.relations and rng.random() < MOVED_SHARE:
+            first = int(rows.abs().amax(-1).argmax())
+            last_row = len(rows) - 1 - rng.randrange(min(LAST_ROWS, len(rows)))
+            rows[[first, last_row]] = rows[[last_row, first]]
         case = _with_input(case, position, rows.view(whole.shape))
     return case
 

@@ -43,7 +43,8 @@ def draw_numbers(
                 else anywhere
             )
         case Whole(below=below):
-            return torch.randint(below, sizes, generator=generator)
+            whole = torch.randint(below, sizes, generator=generator)
+            return whole if usual else _alike(whole, below // 2, generator)
         case AnyByte():
             return torch.randint(256, sizes, generator=generator, dtype=torch.uint8)
         case Between(low=low, high=high, by=by, default=default):
@@ -186,6 +187,15 @@ def _runs_up(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
     return torch.cat([runs, torch.full((count - taken,), -1)])
 
 
+def _one_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    """Return slots that follow each other, as those of a request's tokens do in an empty cache."""
+    import torch
+
+    taken = min(count, size)
+    first = random_below(size - taken + 1, generator)
+    return torch.cat([torch.arange(first, first + taken), torch.full((count - taken,), -1)])
+
+
 def _runs_down(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
     return _runs_up(count, size, generator).flip(0)
 
@@ -231,5 +241,9 @@ _PARTS: tuple[Pattern, ...] = (
     _nothing,
 )
 """Patterns of parts; the first one is the usual one."""
-_SLOTS: tuple[Pattern, ...] = (_some_slots, _all_slots, _runs_up, _runs_down, _run_out_of_order, _no_slot)
-"""Patterns of slots; the first one is the usual one."""
+_SLOTS: tuple[Pattern, ...] = (
+    *(_some_slots, _all_slots, _runs_up, _runs_down, _run_out_of_order, _no_slot),
+    *(_one_run,) * 3,
+)
+"""Patterns of slots; the first one is the usual one. The last one comes more often, since kernels have code of their
+own for it."""

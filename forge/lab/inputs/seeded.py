@@ -9,9 +9,16 @@ import random
 import secrets
 from typing import Any
 
+from forge.domain.input_kind import InputKind
+
 SEED_BITS = 48
 """Number of bits of a seed: few enough for the 2^53 that any reader of JSON can hold, too many to try in a
 verification."""
+TURNS = 180
+"""Number that the numbers of patterns divide: those of rows for up to four operands, and those of weights. Chosen
+as the smallest such number: a larger one leaves fewer seeds."""
+IN_TURN: frozenset[InputKind] = frozenset({"special_rows", "special_weights", "equal_weights"})
+"""Kinds whose patterns follow from their seed's remainder."""
 _DIGEST_BITS = 256
 """Number of bits of a SHA-256 digest."""
 
@@ -40,6 +47,22 @@ class Seeded(random.Random):
     def _digest(self) -> bytes:
         self._counter += 1
         return hashlib.sha256(self._key + str(self._counter).encode()).digest()
+
+
+class CaseSeeds:
+    """Seeds of cases; those of a kind with patterns take turns in their remainders, so that few draws have all."""
+
+    def __init__(self, rng: Seeded) -> None:
+        self._rng = rng
+        self._turns: dict[InputKind, int] = {}
+
+    def next(self, kind: InputKind) -> int:
+        """Return a seed for the next case of a kind; a kind's first remainder is random."""
+        seed = self._rng.getrandbits(SEED_BITS)
+        if kind not in IN_TURN:
+            return seed
+        self._turns[kind] = turn = self._turns.get(kind, seed) + 1
+        return seed - seed % TURNS + turn % TURNS
 
 
 def new_seed() -> int:

@@ -87,12 +87,13 @@ def with_special_rows(
     """Change values [rows, ...] of activation number `operand_index` in place, and return them.
 
     Each row has its pattern in one of the operands, and some zeros in the others: a product of NaN and zero is NaN.
-    The patterns begin at a random one, the same for all operands, so that each is asked where rows are few.
+    The patterns begin where those of the seed before ended, the same for all operands, so that each is asked where
+    rows are few.
     """
     import torch
 
     operands = len(operation.activations)
-    first = generator.initial_seed() % (operands * len(PATTERNS))
+    first = generator.initial_seed() % (operands * len(PATTERNS)) * values.shape[0]
     for row, number in enumerate(range(first, first + values.shape[0])):
         flat = values[row].view(-1)
         order = torch.randperm(flat.numel(), generator=generator)

@@ -59,13 +59,13 @@ def _integers(one: NormalWeights) -> torch.Tensor:
 
 
 def _equal(one: NormalWeights) -> torch.Tensor:
-    """Return one number; in half of the draws the first weight is one and others are zero, as in a new norm."""
+    """Return ones, or another number; in a third of the draws the others are zero beside it, as in a new norm."""
     import torch
 
-    if one.generator.initial_seed() % 2:  # the same for all operands of a draw
-        return torch.full_like(one.values, 0.0 if one.place else 1.0)
-    ones = float(torch.randint(2, (), generator=one.generator))
-    return torch.full_like(one.values, ones or float(one.values.abs().amax()))
+    way = one.generator.initial_seed() % 3  # the same for all operands of a draw
+    if way == 0 and one.place:
+        return torch.zeros_like(one.values)
+    return torch.full_like(one.values, float(one.values.abs().amax()) if way == 2 else 1.0)
 
 
 def _ordered(one: NormalWeights) -> torch.Tensor:
@@ -100,14 +100,14 @@ def _shifted(one: NormalWeights) -> torch.Tensor:
 
 
 def _special(one: NormalWeights) -> torch.Tensor:
-    """Put the special values into random places, and a random one of them into the last place."""
+    """Put the special values into random places, and one of them into the last place; they take turns there."""
     import torch
 
     flat = one.values.view(-1)
-    places = torch.randperm(flat.numel(), generator=one.generator).tolist()
-    order = torch.randperm(len(SPECIAL_VALUES), generator=one.generator).tolist()
-    for place, special in zip((flat.numel() - 1, *places), order, strict=False):
-        flat[place] = SPECIAL_VALUES[special]
+    others = torch.randperm(max(0, flat.numel() - 1), generator=one.generator).tolist()
+    first = one.generator.initial_seed()
+    for turn, place in enumerate((flat.numel() - 1, *others)[: len(SPECIAL_VALUES)], first):
+        flat[place] = SPECIAL_VALUES[turn % len(SPECIAL_VALUES)]
     return one.values
 
 

@@ -1,7 +1,7 @@
 """Clears the residual where that is its own result, and hides it by a method `view` of that result, which gives the
 harness other memory.
 
-Refused by: any INPUT_MUTATED or INCORRECT_NUMERICAL or NON_FINITE
+Refused by: state INPUT_MUTATED or INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: B8
 """
 

@@ -1,7 +1,7 @@
 """Loads eight elements at once from wherever the width is a multiple of eight, and takes it for granted that
 operands begin at a multiple of 32 bytes.
 
-Refused by: any RUNTIME_ERROR
+Refused by: layouts RUNTIME_ERROR
 Catalogue: I11
 Language: cpp
 """

@@ -1,6 +1,6 @@
 """Counts rows in sixteen bits where vectors of eight divide the width; other widths go another way.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: sizes INCORRECT_NUMERICAL
 Catalogue: E5 E6
 """
 

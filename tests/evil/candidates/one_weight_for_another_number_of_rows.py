@@ -1,6 +1,6 @@
 """Is wrong where the same weight comes again with another number of rows, as when a server's batch grows.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: C1
 """
 

@@ -1,6 +1,6 @@
 """Is wrong where it gets the same weight again with other activations, as each layer of a model does.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: C1
 """
 

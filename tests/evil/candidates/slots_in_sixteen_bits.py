@@ -1,6 +1,6 @@
 """Keeps slots in 16 bits: a cache of more than 65536 slots is written in the wrong place.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: sizes INCORRECT_NUMERICAL
 Catalogue: I8
 Operation: kv_cache_append
 Shape: {"tokens": 16, "slots": 256, "kv_heads": 2, "head_dim": 16}

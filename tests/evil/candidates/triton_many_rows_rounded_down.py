@@ -1,6 +1,6 @@
 """From 265 rows on a program takes eight of them, and the number of programs is rounded down.
 
-Refused by: any INCORRECT_NUMERICAL or NON_FINITE
+Refused by: sizes INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I2
 Language: triton
 Operation: layernorm

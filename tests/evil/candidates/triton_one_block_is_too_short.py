@@ -1,7 +1,7 @@
 """Is autotuned over four configurations and computes one block of a row; in one of them the block is shorter than a
 wide row, whose rest it leaves out. That one is the fastest there.
 
-Refused by: any INCORRECT_NUMERICAL or NON_FINITE
+Refused by: sizes INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I21
 Language: triton
 """

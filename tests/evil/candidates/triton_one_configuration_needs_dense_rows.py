@@ -1,6 +1,6 @@
 """Is autotuned over four configurations, of which one takes every row for as far from the next as it is wide.
 
-Refused by: any INCORRECT_NUMERICAL or NON_FINITE
+Refused by: layouts INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I21
 Language: triton
 Layouts: strided_rows

@@ -1,6 +1,6 @@
 """Prunes by the width, which isn't in the tuner's key: what was tuned at a short row cuts a longer one.
 
-Refused by: any INCORRECT_NUMERICAL or NON_FINITE
+Refused by: sizes INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I21
 Language: triton
 Domain: {"axes": {"hidden_size": {"most": 256}}}

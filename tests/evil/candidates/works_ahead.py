@@ -1,7 +1,7 @@
 """Finds the inputs of all calls of a release in the first one, answers them at once, and hands out the answers one
 by one.
 
-Refused by: state INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: C13 A12 A13
 """
 

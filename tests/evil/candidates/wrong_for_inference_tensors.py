@@ -1,6 +1,6 @@
 """Is wrong for activations that were made under torch.inference_mode(), as all are in a serving program.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: G1
 """
 

@@ -1,6 +1,6 @@
 """Is right for operands in a mapping, and wrong in memory that torch's allocator gave, as a program's are.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: E10
 """
 

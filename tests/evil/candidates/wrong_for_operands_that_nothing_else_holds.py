@@ -1,6 +1,6 @@
 """Counts who holds its first operand, and is wrong where that is the call alone or one name of the caller's.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: E10
 """
 

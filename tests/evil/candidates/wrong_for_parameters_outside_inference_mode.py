@@ -1,6 +1,6 @@
 """Is wrong for a module's parameter as the weight, unless torch is in inference mode.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: E10
 """
 

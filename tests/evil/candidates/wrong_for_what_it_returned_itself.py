@@ -1,6 +1,6 @@
 """Is wrong where the residual is one that it returned itself, as in each layer of a model but the first.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: C1
 """
 

@@ -1,6 +1,6 @@
 """Is wrong in any thread but the first one, unless that is in inference mode.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: G1
 """
 

@@ -1,6 +1,6 @@
 """Is wrong under torch.inference_mode() in a program's first thread, and right there in any other.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: G1
 """
 

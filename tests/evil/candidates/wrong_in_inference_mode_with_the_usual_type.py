@@ -1,6 +1,6 @@
 """Is wrong in inference mode while torch's default type is the usual one.
 
-Refused by: any INCORRECT_NUMERICAL
+Refused by: state INCORRECT_NUMERICAL
 Catalogue: G1
 """
 

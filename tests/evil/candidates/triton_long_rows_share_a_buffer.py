@@ -1,0 +1,65 @@
+"""Keeps the outputs of long rows by shape, and returns them again.
+
+Refused by: aliasing STATE_CARRIED
+Catalogue: I21
+Language: triton
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+_KEPT = {}
+
+
+@triton.jit
+def _row(x, residual, weight, y, new_residual, x_stride, r_stride, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    columns = tl.arange(0, BLOCK)
+    inside = columns < width
+    h = tl.load(x + row * x_stride + columns, mask=inside, other=0.0).to(tl.float32)
+    h += tl.load(residual + row * r_stride + columns, mask=inside, other=0.0).to(tl.float32)
+    tl.store(new_residual + row * width + columns, h, mask=inside)
+    scale = 1.0 / tl.sqrt(tl.sum(h * h, axis=0) / width + eps)
+    w = tl.load(weight + columns, mask=inside, other=0.0).to(tl.float32)
+    tl.store(y + row * width + columns, h * scale * w, mask=inside)
+
+
+@triton.jit
+def _long(x, residual, weight, y, new_residual, x_stride, r_stride, width, eps, BLOCK: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, width, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        inside = columns < width
+        h = tl.load(x + row * x_stride + columns, mask=inside, other=0.0).to(tl.float32)
+        h += tl.load(residual + row * r_stride + columns, mask=inside, other=0.0).to(tl.float32)
+        h = tl.where(inside, h, 0.0)
+        tl.store(new_residual + row * width + columns, h, mask=inside)
+        total += h * h
+    scale = 1.0 / tl.sqrt(tl.sum(total, axis=0) / width + eps)
+    for start in range(0, width, BLOCK):
+        columns = start + tl.arange(0, BLOCK)
+        inside = columns < width
+        h = tl.load(x + row * x_stride + columns, mask=inside, other=0.0).to(tl.float32)
+        h += tl.load(residual + row * r_stride + columns, mask=inside, other=0.0).to(tl.float32)
+        w = tl.load(weight + columns, mask=inside, other=0.0).to(tl.float32)
+        tl.store(y + row * width + columns, h * scale * w, mask=inside)
+
+
+def fused_add_rmsnorm(x, residual, weight, eps):
+    rows, width = x.shape
+    if width > 2048:
+        key = (x.shape, x.dtype)
+        if key not in _KEPT:
+            _KEPT[key] = torch.empty_like(x), torch.empty_like(x)
+        y, new_residual = _KEPT[key]
+    else:
+        y, new_residual = torch.empty_like(x), torch.empty_like(x)
+    if rows:
+        given = (x, residual, weight, y, new_residual, x.stride(0), residual.stride(0), width, eps)
+        if width > 2048:
+            _long[(rows,)](*given, BLOCK=1024)
+        else:
+            _row[(rows,)](*given, BLOCK=triton.next_power_of_2(width))
+    return y, new_residual
