@@ -90,7 +90,7 @@ def judge_floats(
     row, column = worst.worst
     return replace(
         worst,
-        worst=_index_of((blocks[place].start + row) * got.shape[-1] + column, got.shape),
+        worst=index_of((blocks[place].start + row) * got.shape[-1] + column, got.shape),
         within=all(one.within for one in results),
         wrong=_joined(results, blocks, got),
         max_relative_error=max(one.max_relative_error for one in results),
@@ -184,13 +184,13 @@ def judged(
 def _index_of_largest(used: torch.Tensor) -> tuple[int, ...]:
     """Return the index of the first of the largest elements; finding its row first takes a fifth of the time."""
     if used.dim() < 2:
-        return _index_of(int(used.argmax()), used.shape)
+        return index_of(int(used.argmax()), used.shape)
     rows = used.flatten(0, -2)
     row = int(rows.amax(-1).argmax())
-    return _index_of(row * used.shape[-1] + int(rows[row].argmax()), used.shape)
+    return index_of(row * used.shape[-1] + int(rows[row].argmax()), used.shape)
 
 
-def _index_of(flat: int, sizes: Sequence[int]) -> tuple[int, ...]:
+def index_of(flat: int, sizes: Sequence[int]) -> tuple[int, ...]:
     """Return the index of the element at place `flat` of a dense tensor."""
     index: list[int] = []
     for size in reversed(sizes):

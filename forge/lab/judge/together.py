@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from forge.domain.policy import Policy
-from forge.lab.judge.elementwise import JudgedOutput
+from forge.lab.judge.elementwise import JudgedOutput, index_of
 from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def judged_together(
     return replace(
         judged,
         within=False,
-        worst=_index_of(flat, got),
+        worst=index_of(flat, got.shape),
         expected=float(value.reshape(-1)[flat]),
         got=float(got.reshape(-1)[flat]),
         allowed_error=float(allowed.reshape(-1)[flat]),
@@ -138,11 +138,3 @@ def _plain(expectation: Expectation) -> _Errors:
         offset=math.inf if few else expectation.together * off,
         usual=math.inf if few else expectation.together * RMS_ROUNDINGS,
     )
-
-
-def _index_of(flat: int, got: torch.Tensor) -> tuple[int, ...]:
-    index: list[int] = []
-    for size in reversed(got.shape):
-        flat, rest = divmod(flat, size)
-        index.append(rest)
-    return tuple(reversed(index))
