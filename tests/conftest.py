@@ -7,7 +7,7 @@ from hypothesis import settings
 
 from forge.sandbox.capabilities import probe
 from forge.sandbox.isolation import Walls
-from tests.shortened import shorten_pairs, shorten_series
+from tests.shortened import leave_out_shapes, shorten_pairs, shorten_series
 
 pytest_plugins = ["tests.quick"]
 
@@ -40,6 +40,12 @@ def short_series(monkeypatch: pytest.MonkeyPatch) -> None:
     hostile ones that one of these gates must refuse; with FORGE_TEST_LONG=1 of all others too.
     """
     shorten_series(monkeypatch)
+
+
+@pytest.fixture
+def no_shapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the gates that ask shape after shape, for tests of what follows from a verdict."""
+    leave_out_shapes(monkeypatch)
 
 
 @pytest.fixture

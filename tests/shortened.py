@@ -22,7 +22,8 @@ def shorten_series(patched: pytest.MonkeyPatch) -> None:
 def leave_out_shapes(patched: pytest.MonkeyPatch) -> None:
     """Leave out the gates that ask shape after shape: half of what an accepted candidate costs.
 
-    It is for candidates whose right answers aren't in question, but what else they do in a process.
+    It is for candidates whose right answers aren't in question, but what else they do in a process, or what follows
+    from their verdict. Of honest candidates a third meets these gates.
     """
     if os.environ.get("FORGE_TEST_LONG") != "1":
         from forge.lab import verification

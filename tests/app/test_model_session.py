@@ -72,7 +72,7 @@ def feedback_in(prompt: str) -> dict[str, Any]:
     return found
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_prose_a_wrong_kernel_and_a_cheat_teach_and_only_the_right_kernel_is_promoted(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -47,7 +47,7 @@ def search(workspace: Workspace, made_from: AuthorSource) -> list[TrialsScreened
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_a_template_whose_own_setting_doesnt_build_ends_the_search(home: Path) -> None:
     with Workspace.open(home) as workspace:
         (screened,) = search(workspace, source(("float sum = 0.0f;", "flot sum = 0.0f;")))
@@ -60,7 +60,7 @@ def test_a_template_whose_own_setting_doesnt_build_ends_the_search(home: Path) -
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_trials_are_recorded_and_a_search_without_gain_hands_nothing_in(home: Path) -> None:
     """LANES above 8 makes each row be summed a thousand times, and LANES 8 does not compile."""
     slowed = "for (int again = 0; again < (LANES > 8 ? 1000 : 1); ++again)\n        normalise_row(x + start"

@@ -50,7 +50,7 @@ def kernel(in_0, in_1, in_2):
 
 
 @pytest.mark.slow(first=True)
-@pytest.mark.usefixtures("walls", "short_series", "short_pairs")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes", "short_pairs")
 def test_a_module_is_solved_by_the_kernel_of_its_part_and_judged_as_a_whole(empty: Path, tmp_path: Path) -> None:
     with (empty / "policy.toml").open("a") as policy:
         policy.write("sanitizer = false\n")

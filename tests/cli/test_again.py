@@ -48,7 +48,7 @@ def judged(home: Path, task: str, folder: Path, *options: str) -> dict[str, Any]
     return answer
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_the_same_bytes_are_judged_once(empty: Path, task: str, tmp_path: Path) -> None:
     folder = candidate(tmp_path / "wrong", WRONG)
     first = judged(empty, task, folder)
@@ -64,7 +64,7 @@ def test_the_same_bytes_are_judged_once(empty: Path, task: str, tmp_path: Path) 
     assert ledger_stands(empty)
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_an_acceptance_is_inherited_by_the_same_bytes_and_failed_own_tests_sink_no_twin(
     empty: Path, task: str, tmp_path: Path
 ) -> None:
@@ -84,7 +84,7 @@ def test_an_acceptance_is_inherited_by_the_same_bytes_and_failed_own_tests_sink_
     assert ledger_stands(empty)
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_a_refusal_is_inherited_by_the_same_program_and_says_so(empty: Path, task: str, tmp_path: Path) -> None:
     judged(empty, task, candidate(tmp_path / "wrong", WRONG))
     twin = candidate(tmp_path / "twin", '"""A docstring."""\n' + WRONG + "# a comment\n")
@@ -98,7 +98,7 @@ def test_a_refusal_is_inherited_by_the_same_program_and_says_so(empty: Path, tas
     assert other["reused"] is None
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_another_policy_is_another_judge(empty: Path, task: str, tmp_path: Path) -> None:
     folder = candidate(tmp_path / "wrong", WRONG)
     judged(empty, task, folder)
@@ -116,7 +116,7 @@ def test_a_policy_that_was_edited_since_the_run_was_opened_is_stored_with_what_i
     assert ledger_stands(home)
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 def test_a_counterexample_and_findings_are_told_to_people_and_programs(
     empty: Path, task: str, tmp_path: Path
 ) -> None:

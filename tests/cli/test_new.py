@@ -107,7 +107,7 @@ def passes(home: Path, task: str, folder: Path, *options: object) -> None:
     assert verified.document["verdict"] == "accepted", verified.out
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 @pytest.mark.parametrize(("language", "gpu"), [("cpp", "cpu"), ("torch", "cpu"), ("triton", "h200")])
 def test_a_starting_point_for_an_operation_of_the_catalogue_passes(
     language: str, gpu: str, empty: Path, tmp_path: Path
@@ -125,7 +125,7 @@ def test_a_starting_point_in_cuda_is_built(empty: Path, tmp_path: Path) -> None:
     assert verified.status == 0 or "build passed" in verified.error or "nor can they be built" in verified.error
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 @pytest.mark.parametrize(
     ("source", "language"),
     [(FUNCTION, "torch"), (MODULE, "cpp"), (NAMED, "torch"), (NESTED, "cpp")],
@@ -137,7 +137,7 @@ def test_a_starting_point_for_a_reference_file_passes(
     passes(empty, own_task(empty, tmp_path, source, language), tmp_path / "mine")
 
 
-@pytest.mark.usefixtures("walls", "short_series")
+@pytest.mark.usefixtures("walls", "short_series", "no_shapes")
 @pytest.mark.parametrize("solution", [SOLUTION, WITH_A_BUFFER], ids=["as it is", "with a buffer of its own"])
 def test_a_solution_with_modelnew_is_a_starting_point(solution: str, empty: Path, tmp_path: Path) -> None:
     (tmp_path / "solution.py").write_text(solution)
