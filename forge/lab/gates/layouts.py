@@ -4,7 +4,8 @@ By contract an input may begin at any element of its storage, so at any address 
 of different powers of two tell a kernel that needs 16 or 32 bytes from one that checks for less. Then each input
 alone has the layout: a kernel may check the address or the strides of one operand only. Some inputs lie further from
 the others than 32 bits count. At last two inputs of one form are one tensor, as in a call that adds a tensor to
-itself. Then they are two equal tensors, and then halves of one tensor.
+itself. Then they are two equal tensors, and then halves of one tensor. Half of the questions have another kind of
+values than normal ones, as large, small or shifted ones.
 """
 
 from __future__ import annotations
@@ -16,12 +17,14 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import assert_never
 
+from forge.domain.input_kind import InputKind
 from forge.domain.tensors import ITEMSIZE_BYTES, LayoutName, TensorSpec
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.kinds_in_turn import kinds_in_turn
 from forge.lab.inputs.random_sizes import odd_size, of_class
 from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import largest_row, rows_within
@@ -52,6 +55,9 @@ their own for operands of this size, and a call takes less than a tenth of a sec
 INTERPRETED_PLACEMENTS = 2
 """Number of placements of each layout in which an interpreter is asked many rows, and of one input in long rows.
 Chosen; such a call takes it up to a second, and no address makes it fail by itself."""
+KIND_SHARE = 0.5
+"""Chance that a question has another kind of values than normal ones. Chosen; each placement is asked at some shapes.
+"""
 ALIGNED_GAP = 16
 """Number of elements between two rows that keeps alignment, as in a slice of a padded or a joined buffer."""
 
@@ -68,6 +74,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     others = other_paths.shapes(kernel, modulus=16)
     long = [one for one in others if one[reduced] >= other_paths.SHORTEST]
     layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.inside.layouts, *kernel.claimed)))
+    kinds = kinds_in_turn(kernel)
     tall = [*_many(kernel, widths), *(one for one in others if one not in long)]
     for layout in layouts:
         asked = (
@@ -78,7 +85,8 @@ def examine(kernel: LoadedKernel) -> Finding:
             *itertools.product(small, _further_offsets(kernel, layout)),
         )
         for shape, placement in asked:
-            checked = kernel.check_alone(_drawn_for(kernel, shape, placement), placement)
+            kind = next(kinds) if rng.random() < KIND_SHARE else "normal"
+            checked = kernel.check_alone(_drawn_for(kernel, shape, placement, kind), placement)
             if isinstance(checked, Failed):
                 return _said(checked, _how(layout, placement))
         tuned = _with_each_configuration(kernel, layout, small[0])
@@ -247,9 +255,11 @@ def _odd_gap(rng: Seeded) -> int:
     return 2 * rng.randint(0, MOST_GAP // 2) + 1
 
 
-def _drawn_for(kernel: LoadedKernel, shape: Mapping[str, int], placement: Placement) -> Case:
+def _drawn_for(
+    kernel: LoadedKernel, shape: Mapping[str, int], placement: Placement, kind: InputKind = "normal"
+) -> Case:
     """Return a new case for the placement: in an expanded layout all rows share the first row's values."""
-    case = kernel.case(shape)
+    case = kernel.case(shape, kind)
     if placement.layout != "expanded":
         return case
     inputs = []

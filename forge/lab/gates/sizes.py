@@ -1,14 +1,15 @@
 """Is it correct at sizes the author wasn't shown: one, around powers of two, drawn in each octave, large, held out?
 
 Apart from known edges, all sizes are drawn anew for each examination. The operation's listed workloads are asked
-besides the public one.
+besides the public one. A shape's second question has another kind of values, as large, small or shifted ones.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from forge.domain.evidence import WorkloadErrors
+from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import configurations, large_offsets, listed_workloads
@@ -20,6 +21,7 @@ from forge.lab.gates.chosen_shapes import (
     many_wide_rows,
 )
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.kinds_in_turn import kinds_in_turn
 from forge.lab.gates.long_pairs import long_pairs
 from forge.lab.gates.telling_sizes import telling_sizes
 from forge.lab.inputs.changes import has_patterns, largest_at_the_end, swap_in_row, unusual_patterns
@@ -37,6 +39,8 @@ SWAP_SHARE = 0.5
 INTERPRETED_UNUSUAL_SHARE = 0.5
 """Chance that an interpreter's only question at a shape has an unusual pattern of groups' sizes or of slots. Natively
 the second question has one."""
+INTERPRETED_KIND_SHARE = 0.5
+"""Chance that an interpreter's only question at a shape has another kind of values than normal ones."""
 INTERPRETED_HELD_OUT = 12
 """Number of held-out shapes that an interpreter is asked, drawn at random if there are more. It takes long, and a
 reference file's task may hold out 40."""
@@ -61,10 +65,10 @@ def examine(kernel: LoadedKernel) -> Finding:
     if not asked:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
     errors: list[WorkloadErrors] = []
-    # held-out shapes come once more, since a kernel may keep a plan for the last shape
-    for shape in (*asked, *reversed(held_out)):
+    kinds = kinds_in_turn(kernel)
+    for shape in (*asked, *reversed(held_out)):  # those once more: a kernel may keep a plan for the last shape
         again = shape not in once or kernel.rng.random() < AGAIN_SHARE
-        checked = _ask_at(kernel, shape, large=shape in large, again=again)
+        checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again)
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -124,16 +128,17 @@ def _domain_shapes(kernel: LoadedKernel) -> tuple[Sequence[Mapping[str, int]], s
 
 
 def _ask_at(
-    kernel: LoadedKernel, shape: Mapping[str, int], *, large: bool, again: bool
+    kernel: LoadedKernel, shape: Mapping[str, int], kinds: Iterator[InputKind], *, large: bool, again: bool
 ) -> tuple[WorkloadErrors, ...] | Failed:
     """Ask at one shape, `again` with other contents, of an interpreter once. Small held-out shapes come again anyway.
 
-    The second call has the same addresses and new contents; in some large shapes it has two elements swapped. Groups'
-    sizes and slots have a random pattern in new contents, with empty groups or all rows in one.
+    The second call has the same addresses and another kind of values; in some large shapes it has two elements
+    swapped. Groups' sizes and slots have a random pattern in new contents, with empty groups or all rows in one.
     """
     operation, rng, native = kernel.operation, kernel.rng, kernel.runner.takes_large_shapes
     patterned = has_patterns(operation)
-    case = _case(kernel, shape)
+    asks_a_kind = not native and rng.random() < INTERPRETED_KIND_SHARE
+    case = _case(kernel, shape, next(kinds) if asks_a_kind else "normal")
     if patterned and not native and rng.random() < INTERPRETED_UNUSUAL_SHARE:
         case = unusual_patterns(operation, case, rng)
     checked = kernel.check_alone(case)
@@ -143,16 +148,18 @@ def _ask_at(
         return checked
     movable = [place for place in range(len(case.inputs)) if place not in operation.still]
     swapped = may_swap and bool(movable) and rng.random() < SWAP_SHARE
-    other = swap_in_row(case, rng.choice(movable), rng) if swapped else _case(kernel, shape)
-    if patterned and not swapped:
-        other = unusual_patterns(operation, other, rng)
+    if swapped:
+        other = swap_in_row(case, rng.choice(movable), rng)
+    else:
+        other = _case(kernel, shape, "normal" if may_swap else next(kinds))
+        other = unusual_patterns(operation, other, rng) if patterned else other
     observed = kernel.call([other])
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
 
 
-def _case(kernel: LoadedKernel, shape: Mapping[str, int]) -> Case:
+def _case(kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind) -> Case:
     """Draw new contents; most rows have their largest number at their end, where a kernel may leave it out."""
-    return largest_at_the_end(kernel.operation, kernel.case(shape), kernel.rng)
+    return largest_at_the_end(kernel.operation, kernel.case(shape, kind), kernel.rng)
 
 
 SIZES = Gate(name="sizes", examine=examine, one_call_shows_it=True)

@@ -30,7 +30,7 @@ element more or less. Other axes are short there."""
 ODD_FACTORS, MOST_ROUND_ROWS, MOST_ROUND_FREE, WIDEST_ROUND = (3, 5, 7, 9), 512, 2**13, 2**14
 """Odd factors of round sizes, and the largest such number of rows, size of another axis, and width. Kernels have code
 of their own for heads of 80 or 96 numbers, groups of 5 or 6 heads, and batches of 24."""
-INNER_SIZES, MOST_INNER = (1, 8, 16, 32, 40, 64, 72, 80, 96, 112, 128, 160, 192, 256), 256
+INNER_SIZES, MOST_INNER = (1, 8, 16, 32, 40, 64, 72, 80, 96, 112, 128, 160, 192, 256, 320, 512, 576), 256
 """Sizes that are asked of an inner axis, and the size up to which one is drawn in each octave. They are sizes of
 heads in published models. A kernel with other limits says so in a domain, and is asked at its edges."""
 LARGE_POWERS = (512, 1024, 2048, 4096, 8192)

@@ -196,6 +196,19 @@ def _one_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
     return torch.cat([torch.arange(first, first + taken), torch.full((count - taken,), -1)])
 
 
+def _runs_apart(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    """Return two rising runs of slots with a gap between them, as in two pages of a cache, if there is room."""
+    import torch
+
+    taken = min(count, size)
+    room = size - taken
+    first = random_below(max(1, room), generator)
+    runs = torch.arange(first, first + taken)
+    if room and taken > 1:
+        runs[1 + random_below(taken - 1, generator) :] += 1 + random_below(room - first, generator)
+    return torch.cat([runs, torch.full((count - taken,), -1)])
+
+
 def _runs_down(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
     return _runs_up(count, size, generator).flip(0)
 
@@ -244,6 +257,7 @@ _PARTS: tuple[Pattern, ...] = (
 _SLOTS: tuple[Pattern, ...] = (
     *(_some_slots, _all_slots, _runs_up, _runs_down, _run_out_of_order, _no_slot),
     *(_one_run,) * 3,
+    *(_runs_apart,) * 2,
 )
-"""Patterns of slots; the first one is the usual one. The last one comes more often, since kernels have code of their
-own for it."""
+"""Patterns of slots; the first one is the usual one. The last two come more often, since kernels have code of their
+own for one run, and take other slots that rise for one."""

@@ -1,0 +1,41 @@
+"""Kinds of values that gates ask in turn: near sizes get different ones, so each range of sizes gets all."""
+
+import itertools
+from contextlib import closing
+from typing import cast
+
+import torch
+
+from forge.lab.calls.asked_operation import AskedOperation
+from forge.lab.calls.loaded_guest import LoadedGuest
+from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.gates.kinds_in_turn import TELLING, kinds_in_turn
+from forge.lab.inputs.integers import _runs_apart
+from forge.lab.runner import PROCESSOR
+from forge.operations import find_operation
+from forge.sandbox.arena import Arena
+from forge.sandbox.session import Session
+from tests.candidates import job_for
+
+
+def test_each_kind_comes_once_before_one_comes_again() -> None:
+    operation, job = find_operation("softmax"), job_for("", language="torch", operation="softmax")
+    asked = AskedOperation(
+        operation=operation, shape=job.shape, dtype=job.dtype, policy=job.policy, runner=PROCESSOR, held_out=()
+    )
+    with closing(Arena(2**20)) as arena:
+        kinds = kinds_in_turn(LoadedKernel(LoadedGuest(cast(Session, None), arena, "softmax"), asked, seed=1))
+        for _ in range(3):
+            assert sorted(itertools.islice(kinds, len(TELLING))) == sorted(TELLING)
+
+
+def test_two_runs_of_slots_rise_with_one_gap_where_there_is_room() -> None:
+    generator = torch.Generator().manual_seed(1)
+    for count, size in itertools.product(range(1, 9), range(1, 20)):
+        slots = _runs_apart(count, size, generator)
+        taken = slots[slots >= 0]
+        steps = taken.diff()
+        assert (len(slots), len(taken)) == (count, min(count, size))
+        assert int(taken[-1]) < size
+        assert bool((steps > 0).all())
+        assert int((steps > 1).sum()) == int(size > len(taken) > 1)
