@@ -1,7 +1,7 @@
 """Is it correct at sizes the author wasn't shown: one, around powers of two, drawn in each octave, large, held out?
 
 Apart from known edges, all sizes are drawn anew for each examination. The operation's listed workloads are asked
-besides the public one. A shape's second question has another kind of values, as large, small or shifted ones.
+besides the public one. The second question at a shape that isn't large has another kind of values, as shifted ones.
 """
 
 import math
