@@ -217,7 +217,7 @@ def test_an_abort_needs_a_reason_of_one_line(reason: str, home: Path) -> None:
 
 
 def test_a_place_without_a_workspace_is_bad_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.chdir("/")  # not tmp_path: a workspace may lie above it
     monkeypatch.delenv("FORGE_HOME", raising=False)
     for command in (("run", "list"), ("ledger", "verify"), ("kernel", "list"), ("task", "list")):
         nearest = ask(*command)
@@ -228,6 +228,7 @@ def test_a_place_without_a_workspace_is_bad_input(tmp_path: Path, monkeypatch: p
         assert named.status == 2
         assert ("try: forge ledger verify" if command[0] == "ledger" else "try: forge init") in named.last
     assert list(tmp_path.iterdir()) == []
+    assert not (Path("/kernel_registry").exists() or Path("/forge_runs").exists())
 
 
 def test_the_workspace_is_named_by_home_or_the_variable_or_the_nearest_parent(
