@@ -228,7 +228,7 @@ def test_a_place_without_a_workspace_is_bad_input(tmp_path: Path, monkeypatch: p
         assert named.status == 2
         assert ("try: forge ledger verify" if command[0] == "ledger" else "try: forge init") in named.last
     assert list(tmp_path.iterdir()) == []
-    assert not (Path("/kernel_registry").exists() or Path("/forge_runs").exists())
+    assert not Path("/kernel_registry").exists()
 
 
 def test_the_workspace_is_named_by_home_or_the_variable_or_the_nearest_parent(

@@ -9,7 +9,7 @@ import torch
 from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.loaded_guest import LoadedGuest
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.gates.kinds_in_turn import TELLING, kinds_in_turn
+from forge.lab.gates.kinds_in_turn import TELLING, KindsInTurn
 from forge.lab.inputs.integers import _runs_apart
 from forge.lab.runner import PROCESSOR
 from forge.operations import find_operation
@@ -19,14 +19,18 @@ from tests.candidates import job_for
 
 
 def test_each_kind_comes_once_before_one_comes_again() -> None:
-    operation, job = find_operation("softmax"), job_for("", language="torch", operation="softmax")
+    operation, job = find_operation("rmsnorm"), job_for("", language="torch", operation="rmsnorm")
     asked = AskedOperation(
         operation=operation, shape=job.shape, dtype=job.dtype, policy=job.policy, runner=PROCESSOR, held_out=()
     )
     with closing(Arena(2**20)) as arena:
-        kinds = kinds_in_turn(LoadedKernel(LoadedGuest(cast(Session, None), arena, "softmax"), asked, seed=1))
+        kinds = KindsInTurn(LoadedKernel(LoadedGuest(cast(Session, None), arena, "rmsnorm"), asked, seed=1))
+        told = sorted((*TELLING, "special_rows", "special_weights", "subnormal"))
         for _ in range(3):
-            assert sorted(itertools.islice(kinds, len(TELLING))) == sorted(TELLING)
+            assert sorted(kinds.at(job.shape) for _ in told) == told
+        of_one = [kinds.at({**job.shape, "hidden_size": 1}) for _ in range(100)]
+        assert "special_weights" not in of_one, "infinity times a zero that was rounded has no one answer"
+        assert set(of_one) == set(told) - {"special_weights"}
 
 
 def test_two_runs_of_slots_rise_with_one_gap_where_there_is_room() -> None:

@@ -5,7 +5,7 @@ of different powers of two tell a kernel that needs 16 or 32 bytes from one that
 alone has the layout: a kernel may check the address or the strides of one operand only. Some inputs lie further from
 the others than 32 bits count. At last two inputs of one form are one tensor, as in a call that adds a tensor to
 itself. Then they are two equal tensors, and then halves of one tensor. Half of the questions have another kind of
-values than normal ones, as large, small or shifted ones.
+values than normal ones, as large, small, shifted or special ones.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from forge.lab.calls.placement import PLAIN, Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
-from forge.lab.gates.kinds_in_turn import kinds_in_turn
+from forge.lab.gates.kinds_in_turn import KindsInTurn
 from forge.lab.inputs.random_sizes import odd_size, of_class
 from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import largest_row, rows_within
@@ -74,7 +74,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     others = other_paths.shapes(kernel, modulus=16)
     long = [one for one in others if one[reduced] >= other_paths.SHORTEST]
     layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.inside.layouts, *kernel.claimed)))
-    kinds = kinds_in_turn(kernel)
+    kinds = KindsInTurn(kernel)
     tall = [*_many(kernel, widths), *(one for one in others if one not in long)]
     for layout in layouts:
         asked = (
@@ -85,7 +85,7 @@ def examine(kernel: LoadedKernel) -> Finding:
             *itertools.product(small, _further_offsets(kernel, layout)),
         )
         for shape, placement in asked:
-            kind = next(kinds) if rng.random() < KIND_SHARE else "normal"
+            kind = kinds.at(shape) if rng.random() < KIND_SHARE else "normal"
             checked = kernel.check_alone(_drawn_for(kernel, shape, placement, kind), placement)
             if isinstance(checked, Failed):
                 return _said(checked, _how(layout, placement))

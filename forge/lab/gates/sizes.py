@@ -1,11 +1,11 @@
 """Is it correct at sizes the author wasn't shown: one, around powers of two, drawn in each octave, large, held out?
 
 Apart from known edges, all sizes are drawn anew for each examination. The operation's listed workloads are asked
-besides the public one. The second question at a shape that isn't large has another kind of values, as shifted ones.
+besides the public one. Each shape that costs little is also asked some other kinds of values, as shifted ones or NaN.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
 from forge.domain.evidence import WorkloadErrors
@@ -21,11 +21,11 @@ from forge.lab.gates.chosen_shapes import (
     many_wide_rows,
 )
 from forge.lab.gates.gate import Gate
-from forge.lab.gates.kinds_in_turn import kinds_in_turn
+from forge.lab.gates.kinds_in_turn import KindsInTurn
 from forge.lab.gates.long_pairs import long_pairs
 from forge.lab.gates.telling_sizes import telling_sizes
 from forge.lab.inputs.changes import has_patterns, largest_at_the_end, swap_in_row, unusual_patterns
-from forge.lab.inputs.shape_budget import largest_operand
+from forge.lab.inputs.shape_budget import costs_of, largest_operand
 from forge.lab.observed import Case
 
 AGAIN_SHARE = 0.25
@@ -36,6 +36,12 @@ SWAP_ELEMENTS = 2**17
 costly work by shape, by address or by a few elements."""
 SWAP_SHARE = 0.5
 """Chance that such a second question only swaps two elements. Otherwise all contents are new."""
+KINDS_EACH = 3
+"""Number of further kinds of values at each shape that costs little. Chosen: ten shapes one after the other get each
+of fifteen kinds."""
+MOST_KINDS_ELEMENTS, MOST_KINDS_FLOPS = 2**18, 2**24
+"""Number of elements in all operands, and of floating-point operations, up to which further kinds are asked. Chosen;
+three rows of 4,096 columns are within both."""
 INTERPRETED_UNUSUAL_SHARE = 0.5
 """Chance that an interpreter's only question at a shape has an unusual pattern of groups' sizes or of slots. Natively
 the second question has one."""
@@ -65,7 +71,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     if not asked:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
     errors: list[WorkloadErrors] = []
-    kinds = kinds_in_turn(kernel)
+    kinds = KindsInTurn(kernel)
     for shape in (*asked, *reversed(held_out)):  # those once more: a kernel may keep a plan for the last shape
         again = shape not in once or kernel.rng.random() < AGAIN_SHARE
         checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again)
@@ -128,33 +134,55 @@ def _domain_shapes(kernel: LoadedKernel) -> tuple[Sequence[Mapping[str, int]], s
 
 
 def _ask_at(
-    kernel: LoadedKernel, shape: Mapping[str, int], kinds: Iterator[InputKind], *, large: bool, again: bool
+    kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn, *, large: bool, again: bool
 ) -> tuple[WorkloadErrors, ...] | Failed:
-    """Ask at one shape, `again` with other contents, of an interpreter once. Small held-out shapes come again anyway.
+    """Ask at one shape, `again` with other contents, and with other kinds of values; of an interpreter once.
 
-    The second call has the same addresses and another kind of values; in some large shapes it has two elements
-    swapped. Groups' sizes and slots have a random pattern in new contents, with empty groups or all rows in one.
+    The second call has the same addresses. Small held-out shapes come again anyway.
     """
-    operation, rng, native = kernel.operation, kernel.rng, kernel.runner.takes_large_shapes
-    patterned = has_patterns(operation)
-    asks_a_kind = not native and rng.random() < INTERPRETED_KIND_SHARE
-    case = _case(kernel, shape, next(kinds) if asks_a_kind else "normal")
-    if patterned and not native and rng.random() < INTERPRETED_UNUSUAL_SHARE:
-        case = unusual_patterns(operation, case, rng)
+    case = _case(kernel, shape, "normal")
+    if not kernel.runner.takes_large_shapes:
+        return kernel.check_alone(_interpreted(kernel, case, kinds))
     checked = kernel.check_alone(case)
-    may_swap = large or largest_operand(operation, shape) >= SWAP_ELEMENTS
-    again_too = again and native and (patterned or may_swap or shape not in kernel.held_out)
-    if isinstance(checked, Failed) or not again_too:
+    if isinstance(checked, Failed):
         return checked
-    movable = [place for place in range(len(case.inputs)) if place not in operation.still]
-    swapped = may_swap and bool(movable) and rng.random() < SWAP_SHARE
-    if swapped:
-        other = swap_in_row(case, rng.choice(movable), rng)
-    else:
-        other = _case(kernel, shape, "normal" if may_swap else next(kinds))
-        other = unusual_patterns(operation, other, rng) if patterned else other
-    observed = kernel.call([other])
+    may_swap = large or largest_operand(kernel.operation, shape) >= SWAP_ELEMENTS
+    again_too = again and (has_patterns(kernel.operation) or may_swap or shape not in kernel.held_out)
+    others = [_other_contents(kernel, case, kinds, may_swap=may_swap)] if again_too else []
+    others += _other_kinds(kernel, case.shape, kinds)
+    observed = kernel.call(others) if others else ()
     return observed if isinstance(observed, Failed) else kernel.first_wrong(observed) or checked
+
+
+def _interpreted(kernel: LoadedKernel, case: Case, kinds: KindsInTurn) -> Case:
+    """Return an interpreter's only question at a shape: the case, or one of another kind or with unusual patterns."""
+    operation, rng = kernel.operation, kernel.rng
+    if rng.random() < INTERPRETED_KIND_SHARE:
+        case = _case(kernel, case.shape, kinds.at(case.shape))
+    if has_patterns(operation) and rng.random() < INTERPRETED_UNUSUAL_SHARE:
+        return unusual_patterns(operation, case, rng)
+    return case
+
+
+def _other_contents(kernel: LoadedKernel, case: Case, kinds: KindsInTurn, *, may_swap: bool) -> Case:
+    """Return a second question at the case's shape, of another kind; in some large shapes two elements are swapped.
+
+    Groups' sizes and slots have a random pattern in new contents, with empty groups or all rows in one.
+    """
+    operation, rng = kernel.operation, kernel.rng
+    movable = [place for place in range(len(case.inputs)) if place not in operation.still]
+    if may_swap and movable and rng.random() < SWAP_SHARE:
+        return swap_in_row(case, rng.choice(movable), rng)
+    other = _case(kernel, case.shape, "normal" if may_swap else kinds.at(case.shape))
+    return unusual_patterns(operation, other, rng) if has_patterns(operation) else other
+
+
+def _other_kinds(kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn) -> list[Case]:
+    """Return a case of each of the next kinds, at a shape that costs little."""
+    elements, flops = costs_of(kernel.operation, shape)
+    if elements > MOST_KINDS_ELEMENTS or flops > MOST_KINDS_FLOPS:
+        return []
+    return [_case(kernel, shape, kinds.at(shape)) for _ in range(KINDS_EACH)]
 
 
 def _case(kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind) -> Case:
