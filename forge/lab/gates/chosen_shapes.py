@@ -55,6 +55,9 @@ them."""
 CORNERS = ((2, 1, 1024), (2, 1, 1024), (4, 2, 192), (16, 8, 192))
 """Modulus, remainder and largest value of the width in each shape with many rows. Other code often handles many rows
 at once, and a third kind of code the corner of two tails. The width is even in some; other axes are odd."""
+MOST_CORNER_FLOPS = 2**29
+"""Floating-point operations of such a call, at most; a public shape may have more. Chosen: with heads of three
+numbers, attention keeps 45 million scores, a fifth of a GiB, and a plain kernel has several copies."""
 WHOLE_TILE = 64
 """Number that divides an axis in whole tiles. Most tiles in use have up to 64 rows or columns."""
 WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
@@ -207,7 +210,13 @@ def _corner(kernel: LoadedKernel, modulus: int, rest: int, widest: int) -> Mappi
     thin = {**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **reduced}
     rows = rows_within(operation, thin, rng.randint(*kernel.runner.corner_rows_range))
     wanted = {**kernel.shape, **free, **reduced, operation.row_axis: rows}
-    smaller = affordable(operation, wanted, kernel.shape, most_elements=kernel.runner.most_corner_elements)
+    smaller = affordable(
+        operation,
+        wanted,
+        kernel.shape,
+        most_elements=kernel.runner.most_corner_elements,
+        most_flops=MOST_CORNER_FLOPS,
+    )
     return {**smaller, **{axis: smaller[axis] | 1 for axis in operation.free_axes}}
 
 

@@ -62,11 +62,16 @@ def costs_of(operation: Operation, shape: Mapping[str, int]) -> tuple[int, int]:
 
 
 def affordable(
-    operation: Operation, shape: Mapping[str, int], public: Mapping[str, int], *, most_elements: int = MOST_ASKED
+    operation: Operation,
+    shape: Mapping[str, int],
+    public: Mapping[str, int],
+    *,
+    most_elements: int = MOST_ASKED,
+    most_flops: int = MOST_FLOPS,
 ) -> Mapping[str, int]:
     """Halve the shape's free axes, the longest first, until it costs little or as much as the public shape."""
     elements, flops = costs_of(operation, public)
-    limits = max(elements, most_elements), max(flops, MOST_FLOPS)
+    limits = max(elements, most_elements), max(flops, most_flops)
     smaller = dict(shape)
     while any(cost > limit for cost, limit in zip(costs_of(operation, smaller), limits, strict=True)):
         longest = max(operation.free_axes, key=lambda axis: smaller[axis], default=None)
