@@ -4,10 +4,10 @@ import os
 
 import pytest
 
-OF_SHAPES = ("sizes", "layouts")
+OF_SHAPES = ("sizes", "layouts", "combinations")
 """Gates that ask some hundred shapes and placements."""
 SHORT_WINDOW_S = 0.05
-"""Time of one short series of the gate leaks in seconds: a third of the usual."""
+"""Time of one short series of the gate leaks in seconds: half of the usual."""
 
 
 def shorten_series(patched: pytest.MonkeyPatch) -> None:

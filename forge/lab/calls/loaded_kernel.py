@@ -141,9 +141,9 @@ class LoadedKernel:
         outputs = tuple(Form((*front, *spec.sizes(shape)), spec.element_type(self.dtype)) for spec in returned)
         return inputs, outputs
 
-    def fits(self, shape: Mapping[str, int], count: int) -> bool:
+    def fits(self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN) -> bool:
         """Return whether `count` sets of this shape fit into the arena."""
-        return count * set_bytes(*self.forms(shape)) + 2 * RED_ZONE_BYTES <= self._arena.size_bytes
+        return count * set_bytes(*self.forms(shape, placement)) + 2 * RED_ZONE_BYTES <= self._arena.size_bytes
 
     def lay_out(
         self, shape: Mapping[str, int], count: int, placement: Placement = PLAIN, *, answers: int = 0

@@ -7,6 +7,7 @@ refuses.
 from forge.lab.definitions.definition import Definition
 from forge.lab.gates.aliasing import ALIASING
 from forge.lab.gates.bounds import BOUNDS
+from forge.lab.gates.combinations import COMBINATIONS
 from forge.lab.gates.configurations import CONFIGURATIONS
 from forge.lab.gates.determinism import DETERMINISM
 from forge.lab.gates.domain import DOMAIN
@@ -28,7 +29,7 @@ from forge.lab.gates.state import STATE
 
 GATES: tuple[Gate, ...] = (
     *(SIGNATURE, REPLAY, NUMERICS, CONFIGURATIONS, DETERMINISM, EXACT, SCALES, SPECIALS, ALIASING),
-    *(SIZES, SEQUENCES, DOMAIN, LAYOUTS, METAMORPHIC, BOUNDS, MUTATION, LEAKS, ENDURANCE, STATE),
+    *(SIZES, SEQUENCES, DOMAIN, LAYOUTS, COMBINATIONS, METAMORPHIC, BOUNDS, MUTATION, LEAKS, ENDURANCE, STATE),
 )
 """Gates in order: those that refuse most candidates for each second come first.
 

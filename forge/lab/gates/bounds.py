@@ -34,7 +34,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     for placement in placements:
         others = other_paths.shapes(kernel, modulus=2, remainder=1)
         shapes = *_shapes(kernel), *others
-        fitting = [one for one in shapes if placement.pages != "closed_after" or _may_end_at_a_page(kernel, one)]
+        fitting = [one for one in shapes if placement.pages != "closed_after" or may_end_at_a_page(kernel, one)]
         left_out += len(shapes) - len(fitting)
         for shape in fitting:
             count = 1 if shape in others else CALLS
@@ -59,7 +59,7 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     return kernel.shapes(*({**kernel.shape, rows: 3, reduced: width} for width in widths), kernel.shape)
 
 
-def _may_end_at_a_page(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
+def may_end_at_a_page(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
     """Return whether inputs that end at a page begin at addresses that the operation and the domain allow."""
     sizes = (form.at(0).size_bytes for form in kernel.forms(shape)[0])
     return all(size % kernel.inside.address_bytes == 0 for size in sizes)

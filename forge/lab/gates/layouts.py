@@ -29,6 +29,7 @@ from forge.lab.inputs.random_sizes import odd_size, of_class
 from forge.lab.inputs.seeded import Seeded
 from forge.lab.inputs.shape_budget import largest_row, rows_within
 from forge.lab.observed import Case
+from forge.operations.operation import Operation
 from forge.sandbox.arena import PAGE_BYTES
 
 ELEMENTS_IN = (1, 2, 4, 8)
@@ -88,7 +89,7 @@ def examine(kernel: LoadedKernel) -> Finding:
             kind = kinds.at(shape) if rng.random() < KIND_SHARE else "normal"
             checked = kernel.check_alone(_drawn_for(kernel, shape, placement, kind), placement)
             if isinstance(checked, Failed):
-                return _said(checked, _how(layout, placement))
+                return said_how(checked, _how(layout, placement))
         tuned = _with_each_configuration(kernel, layout, small[0])
         if tuned is not None:
             return tuned
@@ -120,7 +121,7 @@ def _with_each_configuration(kernel: LoadedKernel, layout: LayoutName, shape: Ma
         draw = partial(_drawn_for, kernel, shape, placement)
         checked = configurations.ask_each(kernel, [draw], placement)
         if isinstance(checked, Failed):
-            return _said(checked, _how(layout, placement))
+            return said_how(checked, _how(layout, placement))
     return None
 
 
@@ -134,41 +135,45 @@ def _ask_large(kernel: LoadedKernel) -> Failed | None:
     for shape in kernel.shapes({**kernel.shape, operation.row_axis: max(rows, kernel.shape[operation.row_axis])}):
         checked = kernel.check_alone(kernel.case(shape), placement) if kernel.fits(shape, 1) else ()
         if isinstance(checked, Failed):
-            return _said(checked, f"large operands {_how('offset', placement)}")
+            return said_how(checked, f"large operands {_how('offset', placement)}")
     return None
 
 
 def _ask_with_one_tensor(kernel: LoadedKernel) -> Failed | None:
     """Ask for each two activations of one form, with one tensor for both and with equal ones; return a refusal."""
-    operation = kernel.operation
-    alike = [spec for spec in operation.activations if spec.name not in operation.updates]
-    for one, other in itertools.combinations(alike, 2):
-        if not _is_like(kernel, one, other):
-            continue
-        case = kernel.case(kernel.shape)
-        first, second = operation.inputs.index(one), operation.inputs.index(other)
-        inputs = (*case.inputs[:second], case.inputs[first], *case.inputs[second + 1 :])
-        for tensors, placement in (
-            ("one tensor", Placement(one_tensor=(one.name, other.name))),
-            ("equal tensors", PLAIN),
-        ):
-            checked = kernel.check_alone(dataclasses.replace(case, inputs=inputs), placement)
+    for one, other in alike_inputs(kernel):
+        names = one.name, other.name
+        case = with_one_tensor(kernel.operation, kernel.case(kernel.shape), names)
+        for tensors, placement in (("one tensor", Placement(one_tensor=names)), ("equal tensors", PLAIN)):
+            checked = kernel.check_alone(case, placement)
             if isinstance(checked, Failed):
-                return _said(checked, f"with {tensors} for {one.name!r} and {other.name!r}")
+                return said_how(checked, f"with {tensors} for {one.name!r} and {other.name!r}")
     return None
 
 
-def _is_like(kernel: LoadedKernel, one: TensorSpec, other: TensorSpec) -> bool:
-    return (one.axes, one.element_type(kernel.dtype)) == (other.axes, other.element_type(kernel.dtype))
+def with_one_tensor(operation: Operation, case: Case, names: tuple[str, str]) -> Case:
+    """Return the case with the first input's contents for the second one, too."""
+    first, second = (next(place for place, one in enumerate(operation.inputs) if one.name == name) for name in names)
+    inputs = (*case.inputs[:second], case.inputs[first], *case.inputs[second + 1 :])
+    return dataclasses.replace(case, inputs=inputs)
+
+
+def alike_inputs(kernel: LoadedKernel) -> list[tuple[TensorSpec, TensorSpec]]:
+    """Return each two activations of one form, in their order; none that is updated."""
+    alike = [spec for spec in kernel.operation.activations if spec.name not in kernel.operation.updates]
+    return [two for two in itertools.combinations(alike, 2) if _form(kernel, two[0]) == _form(kernel, two[1])]
+
+
+def _form(kernel: LoadedKernel, spec: TensorSpec) -> tuple[object, ...]:
+    return spec.axes, spec.element_type(kernel.dtype)
 
 
 def _ask_with_halves(
     kernel: LoadedKernel, layouts: Sequence[LayoutName], shapes: Sequence[Mapping[str, int]]
 ) -> Failed | None:
     """Ask for each two activations of one form, as halves of one tensor, in both orders; return a refusal."""
-    operation, each = kernel.operation, kernel.inside.elements_apart(kernel.dtype)
-    alike = [spec for spec in operation.activations if spec.name not in operation.updates]
-    pairs = [two for two in itertools.permutations(alike, 2) if _is_like(kernel, *two)]
+    each = kernel.inside.elements_apart(kernel.dtype)
+    pairs = [one for two in alike_inputs(kernel) for one in (two, two[::-1])]
     ways = [layout for layout in layouts if layout in ("contiguous", "strided_rows")]
     for (one, other), layout, asked in itertools.product(pairs, ways, shapes):
         (shape,) = kernel.shapes(asked)
@@ -178,7 +183,7 @@ def _ask_with_halves(
         placement = Placement(layout=layout, halves=(one.name, other.name))
         checked = kernel.check_alone(kernel.case(shape), placement)
         if isinstance(checked, Failed):
-            return _said(checked, f"with {one.name!r} and {other.name!r} as halves of one tensor")
+            return said_how(checked, f"with {one.name!r} and {other.name!r} as halves of one tensor")
     return None
 
 
@@ -188,8 +193,8 @@ def _placements_of_all(kernel: LoadedKernel, layout: LayoutName) -> tuple[Placem
         case "offset":
             return tuple(Placement(layout=layout, elements_in=count * apart) for count in ELEMENTS_IN)
         case "strided_rows":
-            gap = _odd_gap(rng)
-            gaps = (gap, 0), (0, gap), (gap, _odd_gap(rng)), (ALIGNED_GAP, 0)
+            gap = odd_gap(rng)
+            gaps = (gap, 0), (0, gap), (gap, odd_gap(rng)), (ALIGNED_GAP, 0)
             return tuple(Placement(layout=layout, gaps=one) for one in gaps)
         case "contiguous":
             return Placement(layout=layout), *_far_apart(kernel)
@@ -212,8 +217,8 @@ def _placements_of_one(kernel: LoadedKernel, layout: LayoutName) -> list[Placeme
     chosen = [spec.name for spec in operation.inputs if layout == "offset" or can_have_layouts(operation, spec)]
     if layout == "contiguous" or len(operation.inputs) == 1:
         return []
-    apart, gap = kernel.inside.elements_apart(kernel.dtype), (_odd_gap(rng), 0)
-    ways = [(_odd_gap(rng) * apart, gap), (0, (ALIGNED_GAP, 0))]
+    apart, gap = kernel.inside.elements_apart(kernel.dtype), (odd_gap(rng), 0)
+    ways = [(odd_gap(rng) * apart, gap), (0, (ALIGNED_GAP, 0))]
     if layout == "offset":
         ways = [(count * apart, gap) for count in ELEMENTS_IN]
     return [
@@ -251,7 +256,8 @@ def _further_offsets(kernel: LoadedKernel, layout: LayoutName) -> list[Placement
     return [Placement(layout=layout, elements_in=count * apart) for count in further]
 
 
-def _odd_gap(rng: Seeded) -> int:
+def odd_gap(rng: Seeded) -> int:
+    """Draw a distance that breaks every alignment above one element."""
     return 2 * rng.randint(0, MOST_GAP // 2) + 1
 
 
@@ -281,7 +287,8 @@ def _how(layout: LayoutName, placement: Placement) -> str:
     return f"with inputs laid out {layout}"
 
 
-def _said(failed: Failed, how: str) -> Failed:
+def said_how(failed: Failed, how: str) -> Failed:
+    """Return the refusal with words in front that say how the call was made."""
     message = f"{how}: {failed.reason.message}"
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 

@@ -19,7 +19,7 @@ grow although calls leak: memory that was freed earlier is taken again."""
 MOST_SHARE = 1 / 8
 """Share of a guest's memory limit that a pool may take. Chosen; no further series is made if growth exceeds it, well
 before the limit ends the guest."""
-FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.15
+FEWEST_CALLS, MOST_CALLS, WINDOW_S = 2, 8192, 0.1
 """Number of calls in a series, at least and at most, and the seconds that a series may take. The third decides the
 number for a slow candidate. Waiting for a processor doesn't count: a busy machine would allow too few calls."""
 SLOW_S = 1.5
@@ -37,7 +37,7 @@ THRESHOLD = f"less than {GROWN_BYTES_A_CALL} bytes more a call in {WINDOWS} batc
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask at the public shape, and at one with odd sizes, since the tails of rows often have code of their own."""
+    """Ask at the public shape, at odd sizes, and with one row: tails and single rows often have code of their own."""
     if not kernel.runner.makes_many_calls:
         return NotAsked(observed="an interpreter makes the calls, not a device", threshold=THRESHOLD)
     if kernel.held_bytes is None:
@@ -45,7 +45,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     odd = {**kernel.shape, rows: 2 * kernel.shape[rows] + 1, reduced: kernel.shape[reduced] // 2 * 2 + 1}
     said = []
-    for shape in kernel.shapes(kernel.shape, affordable(kernel.operation, odd, kernel.shape)):
+    one_row = [{**odd, rows: 1}] if kernel.shape[rows] > 1 else []
+    for shape in kernel.shapes(kernel.shape, affordable(kernel.operation, odd, kernel.shape), *one_row):
         finding = _growth_at(kernel, kernel.case(shape))
         if not isinstance(finding, Passed):
             return finding

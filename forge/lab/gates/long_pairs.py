@@ -22,6 +22,10 @@ FEW_ROWS, SHORT_WIDTHS, MOST_FREE = (2, 16), (33, 79), 4
 MOST_ELEMENTS, MOST_FLOPS = 2**20, 2**28
 """Number of elements in an operand, and of floating-point operations, at most. Chosen; each shape then takes some
 hundredths of a second."""
+LARGE = ((1025, 2047), (2049, 3071))
+"""Ranges of the width and of another axis where both are long beside few rows, as weights in decoding."""
+MOST_LARGE_ELEMENTS = 2**23
+"""Number of elements in an operand there, at most. Chosen; such a call takes some tenths of a second."""
 LEAST = 33
 """Size from which an axis that had to be shortened still counts as long."""
 
@@ -43,6 +47,10 @@ def long_pairs(kernel: LoadedKernel) -> list[Mapping[str, int]]:
             short = _short(kernel, operation)
             shape = {**short, one: _drawn(kernel, one, ends), other: _drawn(kernel, other, other_ends)}
             shapes += _shortened(operation, shape, other)
+    for axis in operation.free_axes:
+        sizes = (log_uniform(kernel.rng, *ends) for ends in LARGE)
+        shape = {**_short(kernel, operation), **dict(zip((operation.reduced_axis, axis), sizes, strict=True))}
+        shapes += [shape] if largest_operand(operation, shape) <= MOST_LARGE_ELEMENTS else []
     return [shape for shape in shapes if kernel.fits(shape, 1)]
 
 

@@ -39,7 +39,7 @@ SWAP_SHARE = 0.5
 KINDS_EACH = 3
 """Number of further kinds of values at each shape that costs little. Chosen: ten shapes one after the other get each
 of fifteen kinds."""
-MOST_KINDS_ELEMENTS, MOST_KINDS_FLOPS = 2**18, 2**24
+MOST_KINDS_ELEMENTS, MOST_KINDS_FLOPS = 2**16, 2**24
 """Number of elements in all operands, and of floating-point operations, up to which further kinds are asked. Chosen;
 three rows of 4,096 columns are within both."""
 INTERPRETED_UNUSUAL_SHARE = 0.5

@@ -16,7 +16,8 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
-from forge.lab.inputs.shape_budget import narrowed, odd_width
+from forge.lab.inputs.random_sizes import log_uniform
+from forge.lab.inputs.shape_budget import largest_operand, narrowed, odd_width
 from forge.lab.inputs.special_rows import PATTERNS, are_defined
 
 KINDS: tuple[InputKind, ...] = ("special_rows", "special_weights", "subnormal")
@@ -29,6 +30,10 @@ of two rows miss them with less than 0.1 %."""
 WEIGHTS_DRAWS, INTERPRETED_WEIGHTS_DRAWS = 3, 2
 """Numbers of draws of special weights at each shape, natively and in an interpreter. Each puts one of three special
 values into the last place, where a kernel may leave it out."""
+ONE_LONG_ROW = (32_769, 65_535)
+"""Range of the width of a single row, as of a vocabulary. Each of its draws has one pattern, so there are many."""
+MOST_ELEMENTS = 2**20
+"""Number of elements in the largest operand with such a row, at most. Chosen; some dozen draws cost a call each."""
 THRESHOLD = "NaN and infinities as the reference has them, finite elements within the bound"
 """Words for what the gate allows."""
 
@@ -104,7 +109,17 @@ def _shapes(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
     return (
         *(narrowed(operation, shape) for shape in shapes),
         *other_paths.shapes(kernel),
+        *_one_long_row(kernel),
     )
+
+
+def _one_long_row(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
+    """Return a single row that is longer than others; an interpreter gets none, since it would take minutes."""
+    operation = kernel.operation
+    wanted = {**kernel.shape, operation.row_axis: 1, operation.reduced_axis: log_uniform(kernel.rng, *ONE_LONG_ROW)}
+    if not kernel.runner.takes_large_shapes or largest_operand(operation, wanted) > MOST_ELEMENTS:
+        return ()
+    return kernel.shapes(wanted)
 
 
 SPECIALS = Gate(

@@ -28,6 +28,8 @@ ROWS_PER_THREAD, WIDTHS = 9, (1025, 2047)
 """Number of rows for each thread, and the range of the odd width, in the second question."""
 NO_THREAD = "Resource temporarily unavailable"
 """Message of C's runtime if a thread can't be started (errno 11, EAGAIN)."""
+ROW_WIDTHS = (1025, 4095)
+"""Range from which an odd width of a single row is drawn, which several threads may share."""
 MOST_FREE = 5
 """Largest size of any other axis in a question to few threads. Chosen: seven numbers of threads are asked, so a
 question must be short."""
@@ -79,7 +81,8 @@ def _ask(job: Job, stage: Stage, count: int, rng: Seeded) -> int | Failed:
     with loaded(job, stage, limits, label=label, threads=count, fills_memory=True) as kernel:
         if isinstance(kernel, Failed):
             return _with_threads(kernel, count)
-        asked = (_shortened(job, many),) if count in FEW_THREADS else (job.shape, many, many)
+        one_row = {**job.shape, rows: 1, reduced: odd_size(rng, *ROW_WIDTHS)}
+        asked = (_shortened(job, many),) if count in FEW_THREADS else (job.shape, many, many, one_row)
         for shape in asked:
             checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):
