@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from forge.domain.policy import Policy
-from forge.lab.timing.cpu_processes import HARNESS, GuestSet, open_guests
+from forge.lab.timing.cpu_processes import CANDIDATE, HARNESS, GuestSet, open_guests
 from forge.lab.timing.harness_alone import RELEASES, harness_alone_ns, left_out
 from forge.lab.timing.release_plan import Planned
 from forge.lab.timing.slope import _measure_rounds, _SlopePair
@@ -67,3 +67,13 @@ def test_each_pair_asks_what_the_harness_takes_alone() -> None:
         before = guests.kernel(HARNESS).calls
         _measure_rounds(_SlopePair(guests, Planned(shown=6, asked=3), random.Random(1)), Policy(rounds=6))
         assert guests.kernel(HARNESS).calls == before + 3 * RELEASES
+
+
+@pytest.mark.usefixtures("walls")
+def test_empty_releases_that_waited_for_a_processor_refuse_nobody() -> None:
+    with _opened("softmax", "fp32") as guests:
+        pair = _SlopePair(guests, Planned(shown=6, asked=3), random.Random(1))
+        pair.rounds = [{CANDIDATE: 2e9, HARNESS: waited} for waited in (2e9 - 1, 1e6, 2e9 - 1)]
+        assert pair.leaves_harness_out() is None
+        pair.rounds = [{CANDIDATE: 1e6 + 1, HARNESS: 1e6}] * 3
+        assert pair.leaves_harness_out() is not None
