@@ -1,6 +1,6 @@
 """Gives the rows beyond the last group to the last group where there are 21 to 127 groups.
 
-Refused by: sizes INCORRECT_NUMERICAL
+Refused by: sizes INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: E10
 Operation: grouped_matmul
 Shape: {"tokens": 8, "k": 64, "n": 32, "groups": 4}
