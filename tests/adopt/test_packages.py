@@ -48,8 +48,9 @@ def package(tmp_path_factory: pytest.TempPathFactory, given: tuple[torch.Tensor,
 
 
 def test_a_package_takes_what_is_promoted_when_it_is_called(
-    package: Path, given: tuple[torch.Tensor, ...], tmp_path: Path
+    package: Path, given: tuple[torch.Tensor, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # a package is unpacked there, and stays
     with adopt(publish(tmp_path, [cpp_kernel()]), OPS, trust="promoted", refresh_s=0) as ops, torch.no_grad():
         program = torch._inductor.aoti_load_package(str(package))
         expected = TwoSizes()(*given)
@@ -61,7 +62,10 @@ def test_a_package_takes_what_is_promoted_when_it_is_called(
         assert took(ops) == {"source": 2, "no_kernel": 4}
 
 
-def test_a_process_that_adopted_nothing_is_told_which_operation_is_missing(package: Path) -> None:
+def test_a_process_that_adopted_nothing_is_told_which_operation_is_missing(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
     code = "import sys, torch; torch._inductor.aoti_load_package(sys.argv[1])"
     ran = subprocess.run([sys.executable, "-c", code, package], check=False, capture_output=True, text=True)
     assert ran.returncode == 1
