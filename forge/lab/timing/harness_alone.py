@@ -5,7 +5,6 @@ chain in compiled code, and add the outputs up while it writes them. For short k
 A guest of ours measures what the harness takes around a function that has nothing to do.
 """
 
-import statistics
 from collections.abc import Sequence
 
 from forge.domain.verdict import Reason
@@ -20,7 +19,7 @@ RELEASES = 5
 is the least disturbed."""
 LEAST_SHARE = 0.7
 """Share of the harness's own time that a candidate's calls take at least. Chosen; an honest kernel takes more than
-the whole of it. Other work on the machine lengthens the candidate's times more than the shortest of several."""
+the whole of it. Both are the shortest of several releases, which other work on the machine lengthens least."""
 
 
 def harness_alone_ns(kernel: LoadedKernel, cases: Sequence[Case]) -> int:
@@ -42,12 +41,12 @@ def harness_alone_ns(kernel: LoadedKernel, cases: Sequence[Case]) -> int:
 
 
 def left_out(work_ns: Sequence[float], harness_ns: float, *, calls: int) -> Failed | None:
-    """Return the refusal of a candidate whose releases took less than the harness alone; both without the path.
+    """Return the refusal of a candidate whose shortest release took less than the harness alone, without the path.
 
-    If some seem to have taken no time at all, the noise is larger than the work, which is said elsewhere.
+    If it seems to have taken no time at all, the noise is larger than the work, which is said elsewhere.
     """
-    own_ns = statistics.median(work_ns)
-    if min(work_ns) <= 0 or own_ns >= LEAST_SHARE * harness_ns:
+    own_ns = min(work_ns)
+    if own_ns <= 0 or own_ns >= LEAST_SHARE * harness_ns:
         return None
     message = (
         f"a call took {own_ns / calls / 1000:.1f} us, and what the harness does around each call takes "

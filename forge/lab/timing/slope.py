@@ -161,7 +161,7 @@ class _SlopePair:
         """Check that the candidate's calls took no less than the harness takes around a function of ours.
 
         That is asked after the rounds, in the empty guest's process, so that it changes nothing that is counted. The
-        shortest empty release is taken off: others may have waited for a processor when the candidate hadn't to.
+        shortest empty release is taken off the shortest of the candidate's: others may have waited for a processor.
         """
         if self.planned.cycles:
             return None
