@@ -30,6 +30,8 @@ _LONG, _LITTLE = np.longdouble(1), np.longdouble(2.0**-60)
 """Numbers that show how precisely the processor's older unit adds, which C's `long double` uses on x86."""
 _ELEMENTS_OF_A_WORKER = 2**15
 """Number of elements from which on torch gives a thread a part of its own (GRAIN_SIZE in ATen's TensorIterator.h)."""
+_APART = 2**10
+"""Distance between elements that show something. Chosen: a processor takes some 150 cycles for a subnormal number."""
 _WORKERS, _LEFT_OUT = "how worker threads of OpenMP round", "what the garbage collector leaves out"
 """Names of two thorough readings in the log."""
 _MT19937_BYTES = 4 * (624 + 1)
@@ -169,11 +171,17 @@ def _arithmetic_of_workers() -> Answers:
     They are those that this thread has started, or starts for that. A worker that was told to end the process at a
     division by zero or the like does so here.
     """
-    elements = torch.ones(torch.get_num_threads() * _ELEMENTS_OF_A_WORKER, dtype=torch.float64)
-    for left, right in _TRAPS_TRIED:
-        torch.div(elements * left, right)
-    answers: list[torch.Tensor] = [elements + _MORE, elements + _LESS, -elements - _LESS, elements * _SMALLEST]
-    return tuple((float(one.min()), float(one.max())) for one in answers)
+    count = torch.get_num_threads() * _ELEMENTS_OF_A_WORKER
+    left, right, answer = torch.ones(3, count, dtype=torch.float64)
+    for one, other in _TRAPS_TRIED:
+        left[::_APART], right[::_APART] = one, other
+        torch.div(left, right, out=answer)
+    answers = []
+    for one, other in ((_ONE, _MORE), (_ONE, _LESS), (-_ONE, -_LESS), (_SMALLEST, 0.0)):
+        left[::_APART], right[::_APART] = one, other
+        found = torch.add(left, right, out=answer).mul_(_ONE)[::_APART]
+        answers.append((float(found.min()), float(found.max())))
+    return tuple(answers)
 
 
 def _traps() -> int:
