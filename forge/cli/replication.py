@@ -12,7 +12,7 @@ from forge.cli.signing_notes import say_if_unsigned
 from forge.cli.suggest import suggest
 
 Answer = dict[str, Any]  # Any: a JSON document, taken apart for people
-COLUMNS = ("regime", "over", "first", "second", "sessions may differ by")
+COLUMNS = ("regime", "over", "first", "second", "the kernel's own time", "sessions may differ by")
 
 
 def replicate(name: str, home: Path | None, *, as_json: bool) -> None:
@@ -38,7 +38,7 @@ def _show(answer: Answer) -> None:
     said = f"{reason['code']}: {reason['message']}" if reason else ""
     emit_table("replicate", ("outcome", "kernel", "why"), [(answer["outcome"], answer["kernel_id"], said)])
     rows = [
-        (one["regime"], one["baseline"], _interval(one["first"]), _interval(one["second"]), _spread(one))
+        (one["regime"], one["baseline"], _interval(one["first"]), _interval(one["second"]), _own(one), _spread(one))
         for one in answer["comparisons"]
     ]
     if rows:
@@ -47,6 +47,10 @@ def _show(answer: Answer) -> None:
 
 def _interval(found: Answer) -> str:
     return f"{found['ratio']:.3f}x ({found['low']:.3f} to {found['high']:.3f}x)"
+
+
+def _own(one: Answer) -> str:
+    return f"{one['kernel_ratio']:.3f} times the first"
 
 
 def _spread(one: Answer) -> str:

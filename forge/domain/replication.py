@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from forge.domain.digest import Digest, Value
+from forge.domain.digest import Digest, Value, is_unset
 from forge.domain.environment import Environment
 from forge.domain.evidence import Interval
 from forge.domain.machine_name import MachineName, is_same_machine
@@ -78,3 +78,5 @@ class ReplicatedSpeedup(Value):
     """Relative difference between sessions that was allowed on top of the two intervals, 0.02 for 2 %."""
     replications: Annotated[int, Field(ge=0)]
     """Number of earlier replications that the allowed difference was estimated from. 0: it wasn't estimated."""
+    kernel_ratio: Annotated[float, Field(gt=0)] | None = Field(default=None, exclude_if=is_unset)
+    """Kernel's own median time in the second measurement over that in the first. None: it wasn't compared."""

@@ -105,6 +105,7 @@ def _compared(case: ReplicatedKernel, pair: _Pair) -> ReplicatedSpeedup:
         second_pairs=pair.second.process_pairs,
         session_spread=spread,
         replications=known,
+        kernel_ratio=pair.second.candidate.median_ns / pair.first.candidate.median_ns,
     )
 
 

@@ -78,3 +78,16 @@ def test_two_measurements_agree_if_their_distance_is_within_both_intervals_and_t
     if abs(distance) > 1e-9:
         assert agree(compared(first, second, spread=spread)) is (distance < 0)
         assert agree(compared(second, first, spread=spread)) is (distance < 0)
+
+
+@pytest.mark.parametrize(
+    ("second", "kernel_ratio", "agrees"),
+    [
+        *((2.0, same, True) for same in (0.99, 1.01)),
+        *((2.0, other, False) for other in (0.97, 1.03, None)),
+        *((1.2, other, False) for other in (1.0, 1.25)),
+    ],
+)
+def test_a_slower_baseline_contradicts_nothing_if_the_kernels_own_time_is_the_same(second, kernel_ratio, agrees):
+    one = compared(ends(1.5, 0.001), ends(second, 0.001)).model_copy(update={"kernel_ratio": kernel_ratio})
+    assert agree(one) is agrees

@@ -79,6 +79,25 @@ def test_a_measurement_below_the_threshold_or_far_from_the_first_contradicts_it(
     assert event.workloads, "both measurements are shown"
 
 
+@pytest.mark.parametrize(
+    ("longer", "outcome"), [(1.0, "held"), (1.01, "held"), (1.05, "contradicted"), (0.95, "contradicted")]
+)
+def test_a_slower_baseline_beside_a_kernel_of_the_same_speed_leaves_the_smaller_ratio(longer, outcome):
+    first = first_of(kernel()).workloads[0].confirmation
+    own_ns = first.candidate.median_ns * longer
+    slower = samples(candidate_ns=own_ns, eager_ns=2 * own_ns)
+    event = concluded(kernel(), slower)
+    assert (event.outcome, event.comparisons[0].kernel_ratio) == (outcome, pytest.approx(longer, rel=1e-3))
+    documents = [one.model_dump(mode="json") for one in (event, first_of(kernel()))]
+    task, policy = made().model_dump(mode="json"), kernel().evidence.policy.model_dump(mode="json")
+    stored = orjson.loads(render_samples(slower))
+    assert list(replication_differences(*documents, task, policy, stored)) == []
+    told = {**documents[0], "comparisons": [{**documents[0]["comparisons"][0], "kernel_ratio": 1.2}]}
+    assert "comparisons.kernel_ratio" in [
+        name for name, *_ in replication_differences(told, documents[1], task, policy, stored)
+    ]
+
+
 def test_a_contradiction_says_how_long_each_side_took():
     event = concluded(kernel(), at(2.0))
     first, second = kernel().first.event.workloads[0], event.workloads[0]
