@@ -27,6 +27,10 @@ costs a question."""
 FARTHEST = 8
 """Largest ratio of a random size to the largest size of its axis in the domain. If the axis has no limit, it is the
 ratio to the size inside. Chosen; three octaves outside, whose operands still fit into memory."""
+USUAL_SIZES = (16, 32, 48, 64, 80, 96, 112, 128, 160, 192, 256)
+"""Sizes of heads and of blocks in use. A kernel whose domain lists some of them often checks less, as a multiple."""
+SIXTEEN_BITS = 2**16
+"""Size that a counter of 16 bits takes for none, and with a size inside added for that size."""
 REPAIRS = 8
 """Number of times that each broken relation is repaired on the way to a shape inside. Chosen; a repair may break
 another relation."""
@@ -116,6 +120,23 @@ def _at_the_limit(
             yield other, {**inside, other: domain.sizes_of(other).at_least(inside[axis])}
         case _:
             assert_never(relation)
+
+
+def listed_shapes(domain: KernelDomain, inside: Mapping[str, int], rng: random.Random, most: int) -> list[Sizes]:
+    """Return the shapes with each combination of sizes of the axes that list theirs, or `most` of them at random."""
+    listed = {axis: sizes.values for axis, sizes in domain.axes.items() if sizes.values is not None}
+    if len(listed) < 2:
+        return []
+    count = math.prod(map(len, listed.values()))
+    chosen = rng.sample(range(count), most) if count > most else range(count)
+    found = []
+    for number in chosen:
+        shape, rest = dict(inside), number
+        for axis, values in listed.items():
+            rest, place = divmod(rest, len(values))
+            shape[axis] = values[place]
+        found.append(shape)
+    return [shape for shape in _different(found) if domain.contains(shape)]
 
 
 def random_inside(
@@ -209,9 +230,17 @@ def _broken(domain: KernelDomain, shape: Mapping[str, int]) -> str:
 def _sizes_outside(domain: KernelDomain, axis: str, size: int) -> list[int]:
     """Return sizes of one axis just below, above and between those of the domain."""
     sizes = domain.axes[axis]
-    found = [sizes.low - 1, sizes.high + 1, sizes.high + sizes.step, 2 * sizes.high]
+    found = [
+        sizes.low - 1,
+        sizes.high + 1,
+        sizes.high + sizes.step,
+        2 * sizes.high,
+        SIXTEEN_BITS,
+        SIXTEEN_BITS + size,
+    ]
     if sizes.values is not None:
         found += [beside for one in sizes.values for beside in (one - 1, one + 1)]
+        found += [usual for usual in USUAL_SIZES if usual <= 2 * sizes.high]
     elif sizes.step > 1:
         found += [size + 1, size + sizes.step // 2, sizes.low + 1, 1]
     return [one for one in found if not sizes.contains(one)]

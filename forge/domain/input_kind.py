@@ -40,6 +40,8 @@ InputKind = Literal[
     "far_rows",
     "outliers",
     "signed_weights",
+    "large_weights",
+    "far_weights",
     "ends",
     "end_rows",
     "lowest",
@@ -53,13 +55,14 @@ END_KINDS: tuple[EndKind, ...] = get_args(EndKind)
 In order: a few among others, whole rows, all at the lower end, all at the upper end."""
 REFERENCE_KINDS: tuple[InputKind, ...] = (
     *END_KINDS,
-    *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers", "signed_weights"),
+    *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
+    *("signed_weights", "large_weights", "far_weights"),
 )
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
 Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Then
 powers of two in rows of which some are equal. Then rows of one value each, whose products are thousands apart. Then
 a few numbers of each row that are far larger than the others, at other places in each row. Last, weights of either
-sign, which a norm that is new hasn't.
+sign, which a norm that is new hasn't. Others are sixteen or hundreds of times as large as new ones.
 
 For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values, and
 `large_columns` has such outliers."""

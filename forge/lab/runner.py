@@ -41,6 +41,9 @@ class Runner:
     columns are still asked."""
     most_asked_outside: int = 24
     """Number of questions outside a domain, besides one for each condition, at most. Each may compile a kernel."""
+    most_listed: int = 64
+    """Number of combinations of sizes that a domain lists, at most; they are drawn at random if there are more. A
+    kernel may have a table with an entry for each."""
     corner_rows_range: tuple[int, int] = (64, 300)
     """Range from which the number of rows is drawn where several axes have tails at once. Chosen; more rows cost time
     to draw and to judge."""
@@ -88,6 +91,7 @@ INTERPRETER = Runner(
     most_workload_flops=2**29,
     cheap_elements=2**18,
     most_asked_outside=12,
+    most_listed=8,
     corner_rows_range=(33, 65),
     most_corner_elements=2**20,
     least_arena_bytes=768 * 2**20,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from forge.domain.domain_shapes import (
     edge_shapes,
     holds_at_least,
+    listed_shapes,
     nearest_inside,
     outside_in_several,
     outside_shapes,
@@ -86,7 +87,7 @@ def test_just_outside_are_the_neighbours_of_each_edge() -> None:
         for text in ("k >= 32", "k <= 64", "k % 64 == 0")
     )
     assert below == [31]
-    assert above == [65, 128]
+    assert above == [65, 128, 2**16, 2**16 + 64]
     assert {65, 96, 1} <= set(off)
 
 
@@ -128,3 +129,20 @@ def test_random_sizes_outside_lie_far_above_and_between_and_differ_each_time() -
     assert all(max(one) > 1024 for one in drawn)
     assert max(sizes) <= 8 * 1024
     assert {shape["n"] for shape, _ in random_outside(domain("m <= n"), INSIDE, LEAST, random.Random(1))} >= {256}
+
+
+def test_every_combination_of_listed_sizes_is_asked_or_some_of_many() -> None:
+    table = domain("m in 16|32|64, k % 64 == 0, n in 32|96")
+    every = [(m, n) for m in (16, 32, 64) for n in (32, 96)]
+    inside = {"m": 16, "k": 64, "n": 32}
+    found = listed_shapes(table, inside, random.Random(1), 64)
+    assert sorted((shape["m"], shape["n"]) for shape in found) == every
+    assert {shape["k"] for shape in found} == {64}
+    some = listed_shapes(table, inside, random.Random(1), 4)
+    assert len({tuple(shape.values()) for shape in some}) == 4
+    assert listed_shapes(domain("m in 16|32"), inside, random.Random(1), 64) == []
+
+
+def test_sizes_that_sixteen_bits_take_for_others_lie_outside() -> None:
+    sizes = {shape["n"] for shape, _ in outside_shapes(domain("n <= 4096"), INSIDE, LEAST)}
+    assert {2**16, 2**16 + INSIDE["n"]} <= sizes

@@ -65,9 +65,10 @@ WIDTHS, ODD_FREE_RANGE = (32, 1024), (16, 64)
 WIDE, VERY_WIDE = (16_385, 32_768), (98_305, 131_072)
 """Ranges from which wide rows are drawn: wider than a block of threads, or than what a block can hold. The
 second one is used if the operation's own workloads are as wide; it lies well beyond what 16 bits count."""
-MANY_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 70_000), 5, 16
-"""Range of a number of rows, and two widths that are asked with that number. A row's number then exceeds 16 bits and
-a grid's second axis. Kernels often read the second width by other code than the first."""
+MANY_ROWS_RANGE, MORE_ROWS_RANGE, FEW_COLUMNS, ALIGNED_COLUMNS = (65_537, 67_500), (67_600, 70_000), 5, 16
+"""Ranges of two numbers of rows, and a width for each. A row's number then exceeds 16 bits and a grid's second axis.
+More rows come after fewer of the same octave, for which a kernel may keep a plan. Kernels often read the second width
+by other code than the first."""
 INTERPRETED_WIDE, INTERPRETED_LONG, INTERPRETED_ELEMENTS = ((32_769, 65_535), (65_537, 70_000)), (1_057, 1_299), 2**18
 """Ranges of two widths, range of any other axis, and the most elements of an operand, for an interpreter's largest
 shapes. Kernels go another way beyond 64 KiB of a row, or beyond eight programs for each of 132 multiprocessors."""
@@ -242,12 +243,12 @@ def large_shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     wide = kernel.rng.randint(*wide_rows(kernel.operation))
     aligned = of_class(kernel.rng, *wide_rows(kernel.operation), ALIGNMENT, 0)
-    many = kernel.rng.randint(*MANY_ROWS_RANGE)
+    many, more = (kernel.rng.randint(*ends) for ends in (MANY_ROWS_RANGE, MORE_ROWS_RANGE))
     narrow = {**kernel.shape, **{axis: min(FEW_COLUMNS, kernel.shape[axis]) for axis in kernel.operation.free_axes}}
     shapes = [
         *(
-            _as_drawable(kernel, {**narrow, rows: many, reduced: columns})
-            for columns in (FEW_COLUMNS, ALIGNED_COLUMNS)
+            _as_drawable(kernel, {**narrow, rows: count, reduced: columns})
+            for count, columns in ((many, FEW_COLUMNS), (more, ALIGNED_COLUMNS))
         ),
         *(_as_drawable(kernel, {**narrow, rows: 2, reduced: width}) for width in (wide, aligned)),
         *({**narrow, rows: 2, reduced: FEW_COLUMNS, axis: many} for axis in kernel.operation.free_axes),

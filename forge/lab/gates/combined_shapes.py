@@ -15,7 +15,7 @@ from forge.lab.inputs.shape_budget import costs_of
 Range = tuple[int, int]
 Budget = tuple[int, int, int]
 ROWS: tuple[tuple[Range, int], ...] = (
-    *(((0, 0), 1), ((1, 1), 12), ((2, 15), 12), ((16, 63), 6), ((64, 1024), 6), ((1025, 4096), 4)),
+    *(((0, 0), 1), ((1, 1), 12), ((2, 15), 12), ((16, 63), 6), ((64, 1024), 6), ((1025, 4096), 4), ((4097, 8191), 3)),
 )
 """Ranges of the number of rows, and how often each comes. One row and few rows are what decoding asks."""
 WHOLE_ROWS = 6

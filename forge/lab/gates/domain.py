@@ -23,6 +23,7 @@ from forge.lab.calls.placement import PLAIN, Placement, can_have_layouts
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import large_offsets
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.layouts import as_laid_out
 from forge.lab.gates.scales import KINDS
 from forge.lab.inputs.draw import draw
 from forge.lab.observed import Case
@@ -36,7 +37,7 @@ interpreter is asked at one. Chosen; each costs one call for each kind."""
 AGAIN_INSIDE = 8
 """Number of shapes inside that are asked after an exception, at most, besides the public one. Chosen; each costs a
 call."""
-LAYOUTS: tuple[ClaimableLayout, ...] = ("strided_rows", "transposed")
+LAYOUTS: tuple[ClaimableLayout, ...] = ("strided_rows", "transposed", "expanded")
 """Layouts that are asked if the domain has a closed list without them."""
 KEPT: frozenset[ReasonCode] = frozenset({"TAMPERING", "SANDBOX_VIOLATION", "RESOURCE_ABUSE", "TIMEOUT"})
 """Reasons that say more than that an answer was wrong."""
@@ -81,7 +82,7 @@ def _ask(
     """Ask one question; return what happened, or the refusal."""
     condition, shape, placement = question
     kernel.tuner.choose_at_random(kernel.rng)
-    case = _case(kernel, shape, kind)
+    case = as_laid_out(kernel.operation, _case(kernel, shape, kind), placement)
     failed = _answer(kernel, case, placement)
     if failed is None:
         return "answered"

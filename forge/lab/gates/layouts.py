@@ -264,16 +264,20 @@ def odd_gap(rng: Seeded) -> int:
 def _drawn_for(
     kernel: LoadedKernel, shape: Mapping[str, int], placement: Placement, kind: InputKind = "normal"
 ) -> Case:
-    """Return a new case for the placement: in an expanded layout all rows share the first row's values."""
-    case = kernel.case(shape, kind)
+    """Return a new case for the placement."""
+    return as_laid_out(kernel.operation, kernel.case(shape, kind), placement)
+
+
+def as_laid_out(operation: Operation, case: Case, placement: Placement) -> Case:
+    """Return the case for the placement: in an expanded layout all rows share the first row's values."""
     if placement.layout != "expanded":
         return case
     inputs = []
-    for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True):
-        if placement.only not in (None, spec.name) or not can_have_layouts(kernel.operation, spec):
+    for spec, tensor in zip(operation.inputs, case.inputs, strict=True):
+        if placement.only not in (None, spec.name) or not can_have_layouts(operation, spec):
             inputs.append(tensor)
         else:
-            first = tensor.narrow(spec.axes.index(kernel.operation.row_axis), 0, 1)
+            first = tensor.narrow(spec.axes.index(operation.row_axis), 0, 1)
             inputs.append(first.expand_as(tensor))
     return dataclasses.replace(case, inputs=tuple(inputs))
 

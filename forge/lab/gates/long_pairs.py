@@ -1,7 +1,7 @@
 """Chooses shapes in which two axes are long, for the gate `sizes`: kernels choose their way by two sizes at once."""
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.gates.telling_sizes import inner_axes
@@ -22,10 +22,19 @@ FEW_ROWS, SHORT_WIDTHS, MOST_FREE = (2, 16), (33, 79), 4
 MOST_ELEMENTS, MOST_FLOPS = 2**20, 2**28
 """Number of elements in an operand, and of floating-point operations, at most. Chosen; each shape then takes some
 hundredths of a second."""
-LARGE = ((1025, 2047), (2049, 3071))
-"""Ranges of the width and of another axis where both are long beside few rows, as weights in decoding."""
-MOST_LARGE_ELEMENTS = 2**23
-"""Number of elements in an operand there, at most. Chosen; such a call takes some tenths of a second."""
+Range = tuple[int, int]
+LARGE: tuple[tuple[Range, ...], ...] = (((257, 600), (4097, 8191)), ((4, 7), (4097, 8191)))
+"""Ranges of the rows and of the width together: a prompt of a wide model, and some requests with long pasts."""
+LARGE_FREE: tuple[tuple[Range, ...], ...] = (
+    (FEW_ROWS, (1025, 2047), (2049, 3071)),
+    ((17, 48), (2049, 2700), (2049, 2700)),
+    ((2049, 3071), SHORT_WIDTHS, (9, 32)),
+)
+"""Ranges of the rows, of the width and of another axis together. They are weights in decoding, weights beside some
+rows, and many heads beside a long prompt."""
+MOST_LARGE_ELEMENTS, MOST_LARGE_FLOPS = 2**23, 2**30
+"""Number of elements in an operand of these, and of floating-point operations, at most. Chosen; such a call takes
+some tenths of a second."""
 LEAST = 33
 """Size from which an axis that had to be shortened still counts as long."""
 
@@ -47,11 +56,23 @@ def long_pairs(kernel: LoadedKernel) -> list[Mapping[str, int]]:
             short = _short(kernel, operation)
             shape = {**short, one: _drawn(kernel, one, ends), other: _drawn(kernel, other, other_ends)}
             shapes += _shortened(operation, shape, other)
-    for axis in operation.free_axes:
-        sizes = (log_uniform(kernel.rng, *ends) for ends in LARGE)
-        shape = {**_short(kernel, operation), **dict(zip((operation.reduced_axis, axis), sizes, strict=True))}
-        shapes += [shape] if largest_operand(operation, shape) <= MOST_LARGE_ELEMENTS else []
-    return [shape for shape in shapes if kernel.fits(shape, 1)]
+    return [shape for shape in (*shapes, *_large(kernel, operation)) if kernel.fits(shape, 1)]
+
+
+def _large(kernel: LoadedKernel, operation: Operation) -> Iterator[dict[str, int]]:
+    """Yield shapes with large operands; other axes are short, or have size one if they must."""
+    rows, reduced = operation.row_axis, operation.reduced_axis
+    wanted: list[tuple[tuple[str, ...], tuple[Range, ...]]] = [((rows, reduced), ends) for ends in LARGE]
+    wanted += [((rows, reduced, axis), ends) for axis in operation.free_axes for ends in LARGE_FREE]
+    for axes, ranges in wanted:
+        sizes = {axis: _drawn(kernel, axis, ends) for axis, ends in zip(axes, ranges, strict=True)}
+        ones = dict.fromkeys((axis for axis in operation.free_axes if axis not in axes), 1)
+        for shape in ({**_short(kernel, operation), **sizes}, {**kernel.shape, **ones, **sizes}):
+            if largest_operand(operation, shape) <= MOST_LARGE_ELEMENTS and (
+                costs_of(operation, shape)[1] <= MOST_LARGE_FLOPS
+            ):
+                yield shape
+                break
 
 
 def _short(kernel: LoadedKernel, operation: Operation) -> dict[str, int]:

@@ -53,9 +53,10 @@ to eight elements divide it, and each row costs as much as some long ones."""
 MOST_BESIDE_LONG = 512
 """Size up to which one other axis is drawn beside a long row. Kernels have tiles of up to 256 columns, and code of
 their own where both are long."""
-BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS = (32_769, 65_535), (65_537, 98_304)
-"""Ranges of the widths of two more long rows, in elements. A 16-bit counter overflows within the second one. Other
-axes have size one, so that a cache of keys of usual heads can be drawn."""
+BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, LARGEST_VOCABULARIES = (32_769, 65_535), (65_537, 98_304), (196_609, 270_000)
+"""Ranges of the widths of three more long rows, in elements. A 16-bit counter overflows within the second one; models
+have vocabularies in the third one. Other axes have size one, so that a cache of keys of usual heads can be drawn."""
+_VERY_LONG = (BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, LARGEST_VOCABULARIES)
 MOST_TOLD_ELEMENTS = 2**15
 """Number of elements in an operand of a shape with one telling size, at most. It is more only if the operand has more
 with a size of two along each other axis. Chosen; there are some hundred such shapes."""
@@ -90,7 +91,7 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     rng.shuffle(long)
     singles = [_long_row(kernel, width, turn) for turn, width in enumerate(long)]
     wide = [of_class(rng, *WIDE, WIDE_REMAINDERS, remainder) for remainder in range(WIDE_REMAINDERS)]
-    beyond = [rng.randint(*ends) for ends in (BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS)]
+    beyond = [rng.randint(*ends) for ends in _VERY_LONG]
     very_long = [{**least, reduced: width} for width in (*wide, *beyond)] * large
     return [
         *shapes,

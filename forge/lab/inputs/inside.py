@@ -7,7 +7,7 @@ costs much more than the old shape, other axes are made shorter.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from forge.domain.domain_shapes import Sizes, edge_shapes, nearest_inside, random_inside
+from forge.domain.domain_shapes import Sizes, edge_shapes, listed_shapes, nearest_inside, random_inside
 from forge.domain.kernel_domain import KernelDomain, effective_layouts
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, LayoutName
 from forge.lab.inputs.random_sizes import WIDEST
@@ -67,7 +67,10 @@ class Inside:
         return self._cheaper(self.domain, shape, self._limits(shape, self.public))
 
     def shapes(self, domain: KernelDomain, rng: Seeded) -> tuple[list[Sizes], int]:
-        """Return shapes at the domain's edges and random ones in it, and how many edges cost too much to ask."""
+        """Return shapes at the domain's edges, random ones in it, and combinations of the sizes that it lists.
+
+        Also return how many edges cost too much to ask.
+        """
         limits = self._limits(self.public)
         edges = edge_shapes(
             domain, self.public, lambda axis, shape: self._cheaper(domain, shape, limits, pinned=axis)
@@ -76,6 +79,7 @@ class Inside:
         wide = self.operation.reduced_axis
         most = {axis: max(WIDEST if axis == wide else 0, 2 * size) for axis, size in self.public.items()}
         drawn = [random_inside(domain, self.public, most, rng) for _ in range(RANDOM_SHAPES)]
+        drawn += listed_shapes(domain, self.public, rng, self.runner.most_listed)
         return [*asked, *(self._cheaper(domain, shape, limits) for shape in drawn)], len(edges) - len(asked)
 
     def is_cheap(self, shape: Mapping[str, int]) -> bool:

@@ -13,7 +13,7 @@ from forge.domain.own_operation import Among, Contract, Family, Generated, Integ
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.reference.answers import Answers, Pattern
 from forge.lab.reference.faint import FAINT_KINDS, faint, may_be_faint
-from forge.lab.reference.family_values import SIGNED, draw_family
+from forge.lab.reference.family_values import SIGNED, WEIGHT_FACTORS, draw_family
 from forge.lab.reference.planted_values import has_two_values, planted
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Drawing:
         return "planted" if one.source == "planted" else "reached"
 
     def weights(self, seed: int, kind: InputKind = "normal") -> Tensors:
-        """Draw weights near one of a few initialisations, never exactly at one; one kind has either sign."""
+        """Draw weights near one of a few initialisations, never exactly at one; some kinds have other ones."""
         import torch
 
         weights = self._answers.contract.weights
@@ -101,6 +101,9 @@ class Drawing:
         drawn = [_weight(one, value, generator) for one, value in zip(weights, self._states[which], strict=True)]
         if kind == SIGNED:
             drawn = [_signed(one, value, generator) for one, value in zip(weights, drawn, strict=True)]
+        factor = WEIGHT_FACTORS.get(kind, 1.0)
+        grows = [one.parameter and value.is_floating_point() for one, value in zip(weights, drawn, strict=True)]
+        drawn = [value * factor if grown else value for grown, value in zip(grows, drawn, strict=True)]
         return tuple(drawn)
 
 

@@ -15,11 +15,16 @@ if TYPE_CHECKING:
     import torch
 
 SIGNED: InputKind = "signed_weights"
-"""Kind that changes weights and no operand."""
+"""Kind that gives weights either sign."""
+WEIGHT_FACTORS: dict[InputKind, float] = {"large_weights": 16.0, "far_weights": 256.0}
+"""Factors of kinds that make all parameters larger, since trained weights are larger than new ones. Chosen: sums of
+operands below one then exceed the ends of a clip, and powers of e overflow."""
+OF_WEIGHTS = frozenset({SIGNED, *WEIGHT_FACTORS})
+"""Kinds that change weights and no operand."""
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
     *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
-    *("equal_operands", "single", "tiny", "rows_apart", SIGNED),
+    *("equal_operands", "single", "tiny", "rows_apart", SIGNED, *WEIGHT_FACTORS),
 )
 """Kinds besides `normal`, whose values are as inferred.
 
@@ -28,8 +33,8 @@ rising in each row, falling, above and below their middle in turn, and rows on o
 from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Then
 a few large values in each row. Then equal in all operands of one size and family. Last, a mask or another
 choice of two values has one of them once in each row. Operands are all tiny, or rows have different small sizes;
-forge/lab/reference/faint.py makes them. Weights have either sign. Only kinds of normal values leave the range of the
-samples."""
+forge/lab/reference/faint.py makes them. Weights have either sign, or are larger. Only kinds of normal values leave
+the range of the samples."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""

@@ -24,7 +24,7 @@ from forge.lab.reference.binding import rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, refusal
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.ends import with_ends
-from forge.lab.reference.family_values import SIGNED
+from forge.lab.reference.family_values import OF_WEIGHTS
 from forge.lab.reference.forms import contract_of
 from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
@@ -282,7 +282,7 @@ class _Inference:
     def _stays_sound(self, kind: InputKind, batch: int | None = None) -> bool:
         """Return whether the reference can be judged by there, in each of a few draws. One may hide that it can't."""
         shape = self._contract.shape if batch is None else {**self._contract.shape, BATCH: batch}
-        weights = Drawing(self._answers).weights(SEED, kind) if kind == SIGNED else self._weights
+        weights = Drawing(self._answers).weights(SEED, kind) if kind in OF_WEIGHTS else self._weights
         return all(
             is_sound(self._answers, (*self._draw(seed, kind, batch), *weights), shape, kind, self._policy)
             for seed in sound_seeds(self._contract)

@@ -4,7 +4,7 @@ from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import Contract, Normal
 from forge.lab.reference.drawing import first_alike
 from forge.lab.reference.faint import FAINT_KINDS, may_be_faint
-from forge.lab.reference.family_values import KINDS, SIGNED
+from forge.lab.reference.family_values import KINDS, OF_WEIGHTS
 from forge.lab.reference.planted_values import has_two_values
 
 
@@ -12,14 +12,14 @@ def usual_kinds(contract: Contract) -> tuple[InputKind, ...]:
     """Return all kinds that change something: equal operands if two are alike, far rows if one is normal.
 
     One value once in each row is asked if an operand is a choice of two values. Faint operands are asked if zero is
-    one of an operand's values and the reference runs in fp64, which says what it usually answers. Weights of either
-    sign are asked if there is a parameter.
+    one of an operand's values and the reference runs in fp64, which says what it usually answers. Other
+    weights are asked if there is a parameter.
     """
     tensors = contract.tensors
     alike = any(first_alike(contract, place) != place for place in range(len(tensors)))
     rows = any(isinstance(one.drawn, Normal) and len(one.sizes) > 1 for one in tensors)
     masks = any(has_two_values(one.drawn) and not one.coupled for one in tensors)
     asked: dict[InputKind, bool] = {"equal_operands": alike, "far_rows": rows, "single": masks}
-    asked[SIGNED] = any(one.parameter for one in contract.weights)
+    asked |= dict.fromkeys(OF_WEIGHTS, any(one.parameter for one in contract.weights))
     asked |= dict.fromkeys(FAINT_KINDS, contract.wide and any(may_be_faint(contract, one) for one in tensors))
     return tuple(kind for kind in KINDS if asked.get(kind, True))

@@ -27,6 +27,7 @@ def prepare(body: dict[str, object]) -> None:
         importlib.import_module(".small_floats", __package__).round_as_a_gpu()
         _compute_with_bf16()
         _leave_out_nan()
+        importlib.import_module(".tf32", __package__).multiply_as_a_gpu()
         importlib.import_module(".repeated_work", __package__).spare_the_interpreter()
         importlib.import_module(".block_truth", __package__).treat_blocks_as_the_compiler()
         importlib.import_module(".loop_counters", __package__).count_as_the_compiler()
