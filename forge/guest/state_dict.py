@@ -1,5 +1,7 @@
 """Runs beside hostile code. Finds the tensors of a module's state dict, and puts other tensors in their places."""
 
+from collections.abc import Mapping
+
 import torch
 
 States = tuple[tuple[tuple[str, ...], tuple[int, ...], bool], ...]
@@ -58,22 +60,24 @@ def shared(module: torch.nn.Module) -> list[tuple[tuple[str, ...], torch.Tensor]
 
 
 def _required_state(module: torch.nn.Module, states: States) -> dict[str, list[str]]:
-    """Return the names of the state that the module has, each with the module's further names for that tensor.
+    """Return the names of the state that the module has, each with the module's own names for that tensor.
 
-    Raises OtherStateError. A buffer may be left out, as a causal mask often is, and the module may have buffers of
-    its own. They stay as the module makes them, so they help no answer that is wrong. A buffer that isn't persistent
-    is in no state dict. With a name and sizes of the reference's it is given all the same.
+    Raises OtherStateError. Parameters may have other names if their order and sizes tell which is which. A buffer
+    may be left out, as a causal mask often is, and the module may have buffers of its own. They stay as the module
+    makes them, so they help no answer that is wrong. A buffer that isn't persistent is in no state dict. With a name
+    and sizes of the reference's it is given all the same.
     """
     wanted = {name: sizes for names, sizes, _ in states for name in names}
     state = module.state_dict(keep_vars=True)
     has = {name: [name] for name in state if name in wanted}
-    first = {id(state[name]): name for name in has}
+    has |= _renamed(states, state, has)
+    first = {id(state[own]): name for name, (own, *_) in has.items()}
     unexpected: list[str] = []
-    for name in sorted(state.keys() - has.keys()):
+    for name in sorted(state.keys() - {own for owned in has.values() for own in owned}):
         same = first.get(id(state[name]))
         (unexpected if same is None else has[same]).append(name)
     missing = sorted(wanted.keys() - has.keys())
-    sizes = sorted(name for name in has if wanted[name] != tuple(state[name].shape))
+    sizes = sorted(name for name, (own, *_) in has.items() if wanted[name] != tuple(state[own].shape))
     parameters = {name for names, _, parameter in states if parameter for name in names}
     parameters |= {name for name, tensor in state.items() if isinstance(tensor, torch.nn.Parameter)}
     if sizes or parameters.intersection((*missing, *unexpected)):
@@ -82,3 +86,20 @@ def _required_state(module: torch.nn.Module, states: States) -> dict[str, list[s
         if wanted.get(name) == tuple(buffer.shape):
             has.setdefault(name, [name])
     return has
+
+
+def _renamed(states: States, state: Mapping[str, torch.Tensor], has: Mapping[str, list[str]]) -> dict[str, list[str]]:
+    """Return the module's names for parameters that it lacks and has under other names: as many, of the same sizes.
+
+    They are taken in the order of both state dicts. If that is wrong, so are the answers.
+    """
+    alone = [(names[0], sizes) for names, sizes, parameter in states if parameter and len(names) == 1]
+    missing = [(name, sizes) for name, sizes in alone if name not in has]
+    own = {id(state[name]) for name in has}
+    others: dict[int, list[str]] = {}
+    for name, tensor in state.items():
+        if isinstance(tensor, torch.nn.Parameter) and id(tensor) not in own:
+            others.setdefault(id(tensor), []).append(name)
+    if [sizes for _, sizes in missing] != [tuple(state[names[0]].shape) for names in others.values()]:
+        return {}
+    return {name: names for (name, _), names in zip(missing, others.values(), strict=True)}

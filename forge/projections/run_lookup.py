@@ -53,7 +53,8 @@ def _started_before(ledger: Ledger, name: str, before: int) -> str:
     count = sum(1 for _ in ledger.rows(types=(RunStarted.TYPE,)))
     if count == 0:
         raise RunNotFound("there is no run yet", hint="forge task create --help")
-    raise RunNotFound(f"no run {name!r}: there are {count} runs, expected `last` to `last-{count - 1}`")
+    expected = f"there are {count} runs, expected `last` to `last-{count - 1}`" if count > 1 else "expected `last`"
+    raise RunNotFound(f"no run {name!r}: {expected}")
 
 
 def _started_as(ledger: Ledger, name: str, number: int) -> str:

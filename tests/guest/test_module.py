@@ -89,6 +89,38 @@ def test_a_module_with_another_state_dict_is_refused_with_the_names(folder: Path
         module.wrapped({}, Other, folder, wrap=module.MODULE)
 
 
+LAYERS = (
+    Weight(names=("conv.weight",), element=None, sizes=(2, 3), parameter=True),
+    Weight(names=("conv.bias",), element=None, sizes=(2,), parameter=True),
+    Weight(names=("scale",), element=None, sizes=(2,), parameter=True),
+)
+
+
+@pytest.mark.parametrize("fits", [True, False])
+def test_parameters_may_have_other_names_if_order_and_sizes_tell_which_is_which(fits: bool, tmp_path: Path) -> None:
+    (tmp_path / CONTRACT_FILE).write_bytes(contract_file(CONTRACT.model_copy(update={"weights": LAYERS})))
+
+    class Renamed(torch.nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.weight = torch.nn.Parameter(torch.zeros(2, width) if fits else torch.zeros(width, 2))
+            self.bias = torch.nn.Parameter(torch.zeros(2))
+            self.scale = torch.nn.Parameter(torch.zeros(2))
+            self.bias_again = self.bias
+
+        def forward(self, x: torch.Tensor, factor: float) -> torch.Tensor:
+            return (x @ self.weight.T + self.bias_again) * self.scale * factor
+
+    if not fits:
+        with pytest.raises(state_dict.OtherStateError, match=r"missing \['conv.bias', 'conv.weight'\]"):
+            module.wrapped({}, Renamed, tmp_path, wrap=module.MODULE)
+        return
+    x, weight, bias, scale = torch.rand(4, 3), torch.rand(2, 3), torch.rand(2), torch.rand(2)
+    function = module.wrapped({}, Renamed, tmp_path, wrap=module.MODULE)
+    (got,) = function(x, weight, bias, scale)  # type: ignore[misc]
+    assert torch.equal(got, (x @ weight.T + bias) * scale * 2.5)
+
+
 def test_a_module_may_leave_out_a_buffer_or_have_buffers_of_its_own(tmp_path: Path) -> None:
     mask = Weight(names=("mask",), element=None, sizes=(4, 4), parameter=False)
     masked = CONTRACT.model_copy(update={"weights": (*CONTRACT.weights, mask)})

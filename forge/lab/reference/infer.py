@@ -5,6 +5,7 @@ Everything that decides is computed here from bytes; the guest states only the f
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.ends import with_ends
 from forge.lab.reference.family_values import OF_WEIGHTS
 from forge.lab.reference.forms import contract_of
+from forge.lab.reference.locality import FEWEST_RATIOS
 from forge.lab.reference.precision import FEW_TERMS, with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
@@ -40,8 +42,9 @@ from forge.sandbox.reply import Refused
 
 SEED = 20260101
 """Seed of the file's generator, and of all draws of an inference."""
-SEEDS = 3
-"""Number of draws at which the reference's error is measured. Chosen; each costs calls of the reference."""
+SEEDS, MOST_SEEDS, SEEDS_BYTES = 3, 32, 2**24
+"""Number of draws at which the reference's error is measured, the most, and the bytes of more than `SEEDS` draws.
+Chosen; each costs calls of the reference. A small result needs more, to show how its errors follow its values."""
 HEAVY_BYTES = 2**27
 """Size of a call's operands in bytes above which fewer kinds of values are asked. Chosen; each further kind asks the
 reference and its oracle once more at this size."""
@@ -159,7 +162,7 @@ class _Inference:
             arguments=arguments_of(self._question, self._answers, SEED, generator=generator)
         )
         self._progress("its answers")
-        cases = [self._case(seed) for seed in range(SEEDS)]
+        cases = [self._case(seed) for seed in range(_seeds(self._contract))]
         self._weights = cases[0][len(self._contract.tensors) :]
         first = self._answer(cases[0])
         self._left = self._answers.left
@@ -216,7 +219,7 @@ class _Inference:
         """Ask more of the file's own draws. A number at which the reference has no answer may be rare in them."""
         if not self._has_numbers():
             return
-        for seed in range(SEEDS, min(MOST_SOUND_DRAWS, SOUND_BYTES // self._contract.set_bytes)):
+        for seed in range(_seeds(self._contract), min(MOST_SOUND_DRAWS, SOUND_BYTES // self._contract.set_bytes)):
             answer = self._answer((*self._draw(seed), *self._weights))
             if not all(bool(one.isfinite().all()) for one in answer if one.is_floating_point()):
                 raise self._refused("it gives NaN or infinity on inputs like its own")
@@ -287,3 +290,11 @@ class _Inference:
             is_sound(self._answers, (*self._draw(seed, kind, batch), *weights), shape, kind, self._policy)
             for seed in sound_seeds(self._contract)
         )
+
+
+def _seeds(contract: Contract) -> int:
+    """Return the number of draws after which each result in floats has `FEWEST_RATIOS` values, if some draws do."""
+    smallest = min((math.prod(one.sizes) for one in contract.results if one.element is None), default=0)
+    needed = -(-FEWEST_RATIOS // max(1, smallest))
+    affordable = needed <= MOST_SEEDS and needed * contract.set_bytes <= SEEDS_BYTES
+    return max(SEEDS, needed) if affordable else SEEDS

@@ -179,6 +179,15 @@ def test_a_running_product_is_a_task_and_a_plain_model_keeps_its_bound(walls: Wa
     assert frozen().contract.results[0].local is None
 
 
+def test_a_small_result_is_drawn_more_often_until_its_errors_tell_what_they_follow(walls: Walls) -> None:
+    inputs = "def get_inputs():\n    return [torch.randn(6, 50, 11)]\n"
+    products = ask("import torch\ndef kernel(x):\n    return torch.prod(x, 1)\n" + inputs)
+    local = products.contract.results[0].local
+    assert not products.admission.survivors
+    assert local is not None
+    assert (local.around, local.share) == ("all", 0.0)
+
+
 @pytest.mark.parametrize("reached", ["torch.inf", "torch.nan"])
 def test_a_reference_that_is_finite_only_where_it_is_asked_keeps_its_bound(reached: str, walls: Walls) -> None:
     inputs = "def get_inputs():\n    return [torch.rand(16, 256)]\n"
