@@ -1,7 +1,7 @@
 """Chooses shapes at which kernels often go another way than at the public one: long rows, many rows, large operands.
 
 Other gates ask such shapes with normal values. Here they are small enough to be asked with every kind of values. An
-interpreter gets three of them, and only some kinds of values, since all would take it minutes.
+interpreter gets four of them, and only some kinds of values, since all would take it minutes.
 """
 
 from collections.abc import Mapping
@@ -16,6 +16,8 @@ row at powers of two between 1,024 and 16,384 columns."""
 VERY_LONG_ROWS, VERY_LONG = 2, ((8_193, 16_383), (16_385, 24_575))
 """Number of very long rows, and ranges of their widths: those of a block of 16,384 columns, and wider ones. Of two
 rows one may lie above zero and one below it. An interpreter is asked the wider ones."""
+USUAL = (1_025, 4_096)
+"""Range of the width of one more long row that an interpreter is asked; widths of models are within it."""
 SHORTEST = 1_025
 """Width from which a row that had to be shortened still counts as long."""
 MANY_ROWS, NARROW = (257, 400), (33, 79)
@@ -78,7 +80,7 @@ def shapes(kernel: LoadedKernel, *, modulus: int = 1, remainder: int = 0) -> lis
 def _interpreted(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return the shapes that an interpreter is asked: long rows, very long ones, and an odd number of short ones."""
     operation, rng = kernel.operation, kernel.rng
-    wanted = [(INTERPRETED_ROWS, log_uniform(rng, *ends)) for ends in (LONG, VERY_LONG[-1])]
+    wanted = [(INTERPRETED_ROWS, log_uniform(rng, *ends)) for ends in (USUAL, LONG, VERY_LONG[-1])]
     wanted.append((log_uniform(rng, *INTERPRETED_MANY) | 1, log_uniform(rng, *NARROW)))
     found = [
         {**_with_short_axes(kernel, MOST_INTERPRETED_FREE), operation.row_axis: rows, operation.reduced_axis: width}
