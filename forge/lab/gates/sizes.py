@@ -50,6 +50,8 @@ INTERPRETED_KIND_SHARE = 0.5
 INTERPRETED_HELD_OUT = 12
 """Number of held-out shapes that an interpreter is asked, drawn at random if there are more. It takes long, and a
 reference file's task may hold out 40."""
+SHORTER_ROWS, LONG_ROW = 4, 4096
+"""Number of single rows that are asked once more after longer ones, and the width from which they are long."""
 THRESHOLD = "1 x the bound at every shape"
 """Words for what the gate allows."""
 
@@ -72,7 +74,8 @@ def examine(kernel: LoadedKernel) -> Finding:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
     errors: list[WorkloadErrors] = []
     kinds = KindsInTurn(kernel)
-    for shape in (*asked, *reversed(held_out)):  # those once more: a kernel may keep a plan for the last shape
+    # some once more: a kernel may keep a plan for the last shape, or what it left in a larger one's workspace
+    for shape in (*asked, *reversed(held_out), *_shorter_rows(kernel, asked)):
         again = shape not in once or kernel.rng.random() < AGAIN_SHARE
         checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again)
         if isinstance(checked, Failed):
@@ -94,6 +97,14 @@ def examine(kernel: LoadedKernel) -> Finding:
         threshold=THRESHOLD,
         errors=tuple(errors),
     )
+
+
+def _shorter_rows(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    """Return some long single rows, the longest first; none for an interpreter."""
+    rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
+    long = [shape for shape in asked if shape[rows] == 1 and shape[reduced] >= LONG_ROW]
+    chosen = kernel.rng.sample(long, min(len(long), SHORTER_ROWS)) if kernel.runner.takes_large_shapes else []
+    return sorted(chosen, key=lambda shape: -shape[reduced])
 
 
 def _held_out(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:

@@ -1,6 +1,6 @@
 """Adds sums of blocks that a longer row left in a kept workspace.
 
-Refused by: combinations INCORRECT_NUMERICAL or NON_FINITE
+Refused by: sizes INCORRECT_NUMERICAL or NON_FINITE
 Catalogue: I13
 Operation: cross_entropy
 Shape: {"tokens": 4, "vocab_size": 128}

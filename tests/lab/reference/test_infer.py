@@ -71,7 +71,7 @@ BAD = {
         "the call needs more memory than a guest may have",
     ),
     "answers for a while": (
-        "import torch\ncalls = []\ndef kernel(x):\n    calls.append(1)\n    if len(calls) > 10:\n"
+        "import torch\ncalls = []\ndef kernel(x):\n    calls.append(1)\n    if len(calls) > 50:\n"
         "        raise MemoryError\n    return x * 2\n" + INPUTS,
         "it answers only sometimes: the reference failed in its guest: "
         "the import or the call found too little memory",
@@ -228,9 +228,15 @@ def test_inputs_with_a_structure_are_drawn_by_the_file_under_the_hosts_seed(wall
 
 
 def test_values_that_no_bound_sees_show_as_a_weak_task_and_one_sample_alone_is_held_out(walls: Walls) -> None:
-    inferred = ask("import torch\ndef kernel(x):\n    return torch.cat([x, x * 1e7], -1)\n" + INPUTS)
+    few = "import torch\ndef kernel(x):\n    return torch.cat([x[:, :3], x[:, :3] * 1e7], -1)\n"
+    inferred = ask(few + INPUTS)
     assert inferred.admission.survivors == ("output: the smaller half left out",)
     assert inferred.held_out[0] == {"batch": 1}
+
+
+def test_small_values_beside_huge_ones_are_seen_where_errors_follow_each_value(walls: Walls) -> None:
+    inferred = ask("import torch\ndef kernel(x):\n    return torch.cat([x, x * 1e7], -1)\n" + INPUTS)
+    assert inferred.admission.survivors == ()
 
 
 def test_a_mean_that_is_always_nearly_zero_shows_as_a_weak_task(walls: Walls) -> None:

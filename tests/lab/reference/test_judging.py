@@ -64,7 +64,13 @@ WRONG = {
         "kernel",
         "INCORRECT_NUMERICAL",
     ),
-    "other names": (AS_SOLVED.replace("self.linear", "self.projection"), "ModelNew", "BAD_SUBMISSION"),
+    "other names": (
+        AS_SOLVED.replace("self.linear", "self.projection").replace(
+            "        self.slope", "        self.shift = nn.Parameter(torch.zeros(8))\n        self.slope"
+        ),
+        "ModelNew",
+        "BAD_SUBMISSION",
+    ),
     "an input written to": (
         FUNCTION.replace("    centered", "    x.mul_(1)\n    x.add_(0)\n    centered"),
         "kernel",
