@@ -57,10 +57,7 @@ THRESHOLD = "1 x the bound at every shape"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge each shape, and each again with other contents.
-
-    The smallest failing shape is the counterexample.
-    """
+    """Judge each shape, and each again with other contents; the smallest failing shape is the counterexample."""
     inside, of_domain = _domain_shapes(kernel)
     drawn = other_shapes(kernel, *edge_shapes(kernel), *drawn_shapes(kernel), *corner_shapes(kernel), *inside)
     large = other_shapes(kernel, *large_shapes(kernel))
@@ -74,7 +71,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
     errors: list[WorkloadErrors] = []
     kinds = KindsInTurn(kernel)
-    # some once more: a kernel may keep a plan for the last shape, or what it left in a larger one's workspace
+    # held-out ones once more: a kernel may keep a plan for the last shape
     for shape in (*asked, *reversed(held_out), *_shorter_rows(kernel, asked)):
         again = shape not in once or kernel.rng.random() < AGAIN_SHARE
         checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again)
@@ -100,7 +97,10 @@ def examine(kernel: LoadedKernel) -> Finding:
 
 
 def _shorter_rows(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
-    """Return some long single rows, the longest first; none for an interpreter."""
+    """Return some long single rows, the longest first: a kernel may read what a longer one left in its workspace.
+
+    An interpreter gets none.
+    """
     rows, reduced = kernel.operation.row_axis, kernel.operation.reduced_axis
     long = [shape for shape in asked if shape[rows] == 1 and shape[reduced] >= LONG_ROW]
     chosen = kernel.rng.sample(long, min(len(long), SHORTER_ROWS)) if kernel.runner.takes_large_shapes else []
