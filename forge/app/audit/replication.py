@@ -1,5 +1,6 @@
 """Answers whether first measurements hold: each replication, the share that held, the spread between sessions."""
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -113,8 +114,8 @@ def _rows(one: PlainEvent, kernel: Named, another_machine: bool) -> Iterable[tup
         first, second = found["first"], found["second"]
         difference, allowed = second["ratio"] / first["ratio"] - 1, found["session_spread"]
         figures = (*(first[name] for name in IntervalRow._fields), *(second[name] for name in IntervalRow._fields))
-        slower = why is None and difference > allowed and found.get("kernel_ratio") is not None
-        said = SLOWER_BASELINE if slower else why
+        same_kernel = abs(math.log(found.get("kernel_ratio") or math.inf)) <= math.log1p(allowed)
+        said = SLOWER_BASELINE if why is None and difference > allowed and same_kernel else why
         compared = (found["regime"], found["baseline"], *figures, difference, allowed)
         yield (*begins, *compared, event["outcome"], another_machine, said, *ends)
 
