@@ -13,6 +13,8 @@ from forge.domain.tensors import Between, Counts, Parts, Slots, Whole
 from forge.lab.inputs.distributions import OPERAND_SHIFT
 from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.seeded import SEED_BITS
+from forge.lab.inputs.undivided import undivided_if_small
+from forge.lab.largest import first_largest
 from forge.lab.observed import Case
 from forge.operations.operation import Operation
 
@@ -80,27 +82,34 @@ def largest_at_the_end(operation: Operation, case: Case, rng: random.Random) -> 
     import torch
 
     generator = torch.Generator().manual_seed(rng.getrandbits(SEED_BITS))
-    for spec in operation.activations:
-        position = operation.inputs.index(spec)
-        whole = case.inputs[position]
-        if position in operation.still or spec.axes[-1] != operation.reduced_axis or not whole.is_floating_point():
-            continue
-        if not whole.numel() or whole.itemsize == 1:
-            continue
-        rows = whole.clone(memory_format=torch.contiguous_format).view(-1, whole.shape[-1])
-        moved = torch.rand(len(rows), 1, generator=generator) < MOVED_SHARE
-        last = torch.rand(len(rows), 1, generator=generator) < VERY_LAST_SHARE
-        from_end = torch.randint(min(LAST, rows.shape[1]), moved.shape, generator=generator)
-        largest = rows.argmax(-1, keepdim=True)
-        place = torch.where(moved, rows.shape[1] - 1 - from_end.masked_fill(last, 0), largest)
-        there, most = rows.gather(-1, place), rows.gather(-1, largest)
-        rows.scatter_(-1, largest, there).scatter_(-1, place, most)
-        if RowsIndependent() not in operation.relations and rng.random() < MOVED_SHARE:
-            first = int(rows.abs().amax(-1).argmax())
-            last_row = len(rows) - 1 - rng.randrange(min(LAST_ROWS, len(rows)))
-            rows[[first, last_row]] = rows[[last_row, first]]
-        case = _with_input(case, position, rows.view(whole.shape))
+    with undivided_if_small(operation, case.shape):
+        for spec in operation.activations:
+            position = operation.inputs.index(spec)
+            whole = case.inputs[position]
+            if position in operation.still or spec.axes[-1] != operation.reduced_axis or whole.itemsize == 1:
+                continue
+            if whole.is_floating_point() and whole.numel():
+                rows = whole.clone(memory_format=torch.contiguous_format).view(-1, whole.shape[-1])
+                _move_largest(rows, generator)
+                if RowsIndependent() not in operation.relations and rng.random() < MOVED_SHARE:
+                    first = int(first_largest(rows.abs().amax(-1)))
+                    last_row = len(rows) - 1 - rng.randrange(min(LAST_ROWS, len(rows)))
+                    rows[[first, last_row]] = rows[[last_row, first]]
+                case = _with_input(case, position, rows.view(whole.shape))
     return case
+
+
+def _move_largest(rows: torch.Tensor, generator: torch.Generator) -> None:
+    """Swap the largest number of most rows with one of the last in its row."""
+    import torch
+
+    moved = torch.rand(len(rows), 1, generator=generator) < MOVED_SHARE
+    last = torch.rand(len(rows), 1, generator=generator) < VERY_LAST_SHARE
+    from_end = torch.randint(min(LAST, rows.shape[1]), moved.shape, generator=generator)
+    largest = first_largest(rows).unsqueeze(-1)
+    place = torch.where(moved, rows.shape[1] - 1 - from_end.masked_fill(last, 0), largest)
+    there, most = rows.gather(-1, place), rows.gather(-1, largest)
+    rows.scatter_(-1, largest, there).scatter_(-1, place, most)
 
 
 def shifted_further(operation: Operation, case: Case, rng: random.Random) -> Case:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, DType
 from forge.lab.judge.row_blocks import for_each_block, row_blocks
+from forge.lab.largest import first_largest
 from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
@@ -162,7 +163,7 @@ def judged(
 
     The tensors have the sizes of the output.
     """
-    worst = _index_of_largest(used)
+    worst = index_of_largest(used)
     most_used, got_there = float(used[worst]), float(got[worst])
     within = most_used <= 1  # False for a NaN, which counts as the largest
     relative = error / expectation.scale
@@ -181,13 +182,9 @@ def judged(
     )
 
 
-def _index_of_largest(used: torch.Tensor) -> tuple[int, ...]:
-    """Return the index of the first of the largest elements; finding its row first takes a fifth of the time."""
-    if used.dim() < 2:
-        return index_of(int(used.argmax()), used.shape)
-    rows = used.flatten(0, -2)
-    row = int(rows.amax(-1).argmax())
-    return index_of(row * used.shape[-1] + int(rows[row].argmax()), used.shape)
+def index_of_largest(values: torch.Tensor) -> tuple[int, ...]:
+    """Return the index of the first of the largest elements; a NaN counts as the largest."""
+    return index_of(int(first_largest(values.flatten())), values.shape)
 
 
 def index_of(flat: int, sizes: Sequence[int]) -> tuple[int, ...]:
@@ -210,9 +207,10 @@ def plainly_within(got: torch.Tensor, expectation: Expectation, *, dtype: DType,
     def plain(got: torch.Tensor, expectation: Expectation, _: torch.Tensor) -> bool:
         error = got.double().sub_(expectation.value).abs_()
         growth = _growth(expectation, patterned=False, integers=False)
-        return bool((error <= _reachable(expectation, growth, dtype=dtype, policy=policy)).all())
+        reachable = _reachable(expectation, growth, dtype=dtype, policy=policy)
+        return _all_finite(error) and bool((error <= reachable).all())  # no infinity is plainly right
 
-    return all(for_each_block(plain, row_blocks(got), got, expectation, got))
+    return not got.numel() or all(for_each_block(plain, row_blocks(got), got, expectation, got))
 
 
 def spread(

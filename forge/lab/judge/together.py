@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from forge.domain.policy import Policy
-from forge.lab.judge.elementwise import JudgedOutput, index_of
+from forge.lab.judge.elementwise import JudgedOutput, index_of_largest
 from forge.operations.operation import Expectation
 
 if TYPE_CHECKING:
@@ -55,14 +55,14 @@ def judged_together(
     if seen.within(most):
         return judged
     said, allowed = _beyond(seen, most, value)
-    flat = int(((got.double() - value).abs() - allowed).nan_to_num(nan=-math.inf).argmax())
+    worst = index_of_largest(((got.double() - value).abs() - allowed).nan_to_num(nan=-math.inf))
     return replace(
         judged,
         within=False,
-        worst=index_of(flat, got.shape),
-        expected=float(value.reshape(-1)[flat]),
-        got=float(got.reshape(-1)[flat]),
-        allowed_error=float(allowed.reshape(-1)[flat]),
+        worst=worst,
+        expected=float(value[worst]),
+        got=float(got[worst]),
+        allowed_error=float(allowed[worst]),
         bound_used=max(abs(seen.share) / most.share, abs(seen.offset) / most.offset, seen.usual / most.usual),
         together=said,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput, index_of
+from forge.lab.judge.elementwise import NOTHING_TO_JUDGE, JudgedOutput, index_of_largest
 from forge.operations.operation import Exact, Quantised, Tied
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def verdict(got: torch.Tensor, value: torch.Tensor, used: torch.Tensor) -> Judge
     if used.numel() == 0:
         return NOTHING_TO_JUDGE
     outside = ~(used <= 1)
-    worst = index_of(int(used.argmax()), used.shape)
+    worst = index_of_largest(used)
     return _worst_at(worst, got, value, float(used[worst]), outside if bool(outside.any()) else None)
 
 

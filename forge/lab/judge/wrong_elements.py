@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from forge.lab.largest import first_largest
+
 if TYPE_CHECKING:
     import torch
 
@@ -54,7 +56,7 @@ def wrong_elements(wrong: torch.Tensor, axes: Sequence[str]) -> WrongElements:
         return WrongElements(f"the other {total - 1} are right" if total > 2 else "the other one is right", begins)
     if count == inside:
         return WrongElements(f"wrong are the {count} elements with {conditions}, all others are right", begins)
-    first = int(wrong.flatten().int().argmax())
+    first = int(first_largest(wrong.flatten()))
     if count == total - first:
         return WrongElements(f"wrong are the last {count} of {total} elements in the order of memory", begins=first)
     if not conditions:
