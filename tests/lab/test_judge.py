@@ -68,6 +68,7 @@ def test_no_elements_are_within(sizes: tuple[int, int]) -> None:
     empty = torch.empty(sizes)
     nothing = Expectation(value=empty.double(), scale=empty.double(), terms=4)
     assert judge(empty, nothing, empty, dtype="fp32", policy=POLICY).within
+    assert plainly_within(empty, nothing, dtype="fp32", policy=POLICY)
 
 
 @given(
@@ -118,6 +119,13 @@ def test_what_is_plainly_within_is_within(values: list[list[float]], relative: f
     got = (expected.value * (1 + relative)).float()
     if plainly_within(got, expected, dtype="fp32", policy=POLICY):
         assert judged(got, expected).within
+
+
+def test_an_infinity_is_not_plainly_right_where_nothing_bounds_it() -> None:
+    unbounded = dataclasses.replace(expectation([[1.0, 2.0]]), scale=torch.tensor([[1.0, math.inf]]).double())
+    got = torch.tensor([[1.0, math.inf]])
+    assert not plainly_within(got, unbounded, dtype="fp32", policy=Policy())
+    assert plainly_within(torch.tensor([[1.0, 9.0]]), unbounded, dtype="fp32", policy=Policy())
 
 
 def test_the_worst_element_is_named() -> None:

@@ -8,15 +8,17 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.finding import Failed
-from forge.lab.judge import JudgedOutput, judge_kind
+from forge.lab.judge import SPECIAL_KINDS, JudgedOutput, judge_kind, plainly_together, plainly_within
 from forge.lab.observed import Case, Observed
-from forge.operations.operation import Expected, Operation
+from forge.operations.operation import Expectation, Expected, Operation
 
 if TYPE_CHECKING:
     import torch
 
 Rules = tuple[Expected, ...]
 Verdict = tuple[WorkloadErrors, Failed | None]
+SLOWLY_JUDGED = SPECIAL_KINDS | {"integers"}
+"""Kinds that no quick look can accept: NaN has a rule of its own, and sums of integers are exact."""
 
 
 def judged_outputs(
@@ -52,6 +54,23 @@ def judged_outputs(
     if operation.reconsidered is None or all(one.within for one in results):
         return results
     return by(operation.reconsidered(rules, *observed.case.inputs))
+
+
+def all_plainly_right(
+    operation: Operation, observed: Observed, rules: Rules, *, dtype: DType, policy: Policy
+) -> bool:
+    """Return whether a quick look, without the reference's own errors, suffices to accept a call.
+
+    True here means that `judged_outputs` would accept each output too, since its bounds are at least as wide. That
+    isn't so for the kinds in `SLOWLY_JUDGED`.
+    """
+    kind = observed.case.kind
+    return all(
+        isinstance(rule, Expectation)
+        and plainly_within(got, rule, dtype=spec.rounded_to(dtype), policy=policy)
+        and (kind != "normal" or plainly_together(got, rule))
+        for spec, got, rule in zip(operation.outputs, observed.outputs, rules, strict=True)
+    )
 
 
 def errors_of(case: Case, results: list[JudgedOutput]) -> WorkloadErrors:

@@ -16,7 +16,7 @@ from forge.lab.calls.answers import Answered
 from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.chains import Reading, followed, sharing_memory
 from forge.lab.calls.configurations import NONE, Configurations
-from forge.lab.calls.judged_outputs import Verdict, errors_of, judged_outputs
+from forge.lab.calls.judged_outputs import SLOWLY_JUDGED, Rules, Verdict, all_plainly_right, errors_of, judged_outputs
 from forge.lab.calls.loaded_guest import FILLING, UNFILLED_SHARE, LoadedGuest
 from forge.lab.calls.placement import PLAIN, Placement, output_slots
 from forge.lab.calls.refusal import earlier_answer, forbidden, no_answer, other_strides, wrong_output
@@ -28,11 +28,9 @@ from forge.lab.inputs.draw import draw
 from forge.lab.inputs.inside import Inside
 from forge.lab.inputs.seeded import CaseSeeds, Seeded, new_seed
 from forge.lab.inputs.undivided import undivided_if_small
-from forge.lab.judge import plainly_together, plainly_within
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
 from forge.lab.parallel import parallel_map
-from forge.operations.operation import Expectation, Expected
 from forge.sandbox.arena import RED_ZONE_BYTES, Form, SlotSet, set_bytes
 from forge.sandbox.launch import Exit
 from forge.sandbox.reply import Refused, Returned
@@ -346,28 +344,23 @@ class LoadedKernel:
         return tuple(errors)
 
     def wrong(self, observed: Observed) -> Failed | None:
-        """Judge quickly, or in full if the call isn't plainly right. Such an answer isn't remembered."""
-        return None if self.plainly_right(observed) else self.judge(observed)[1]
+        """Judge quickly, or in full if the call isn't plainly right; return a wrong call's refusal."""
+        return self.settle(observed, self.judge_if_needed(observed))
 
     def plainly_right(self, observed: Observed) -> bool:
-        """Return whether a quick look suffices to accept a call; several threads may ask."""
-        if observed.case.kind not in ("normal", "mixed"):
+        """Return whether a quick look, without the reference's errors, suffices to accept a call."""
+        if observed.case.kind in SLOWLY_JUDGED:
             return False
-        one = for_oracle(observed, self.runner.device)
-        with undivided_if_small(self.operation, observed.case.shape):
-            expectations = self.operation.oracle(*one.case.inputs, *one.case.scalars)
-            return all(
-                isinstance(expected, Expectation)
-                and plainly_within(got, expected, dtype=spec.rounded_to(self.dtype), policy=self.policy)
-                and plainly_together(got, expected)
-                for spec, got, expected in zip(self.operation.outputs, one.outputs, expectations, strict=True)
-            )
+        asked = for_oracle(observed, self.runner.device)
+        with undivided_if_small(self.operation, asked.case.shape):
+            rules = self.operation.oracle(*asked.case.inputs, *asked.case.scalars)
+            return all_plainly_right(self.operation, asked, rules, dtype=self.dtype, policy=self.policy)
 
     def first_wrong(self, observed: Sequence[Observed]) -> Failed | None:
         """Return the refusal of the first wrong call."""
         return next(filter(None, map(self.wrong, observed)), None)
 
-    def expected(self, case: Case) -> tuple[tuple[Expected, ...], tuple[torch.Tensor, ...]]:
+    def expected(self, case: Case) -> tuple[Rules, tuple[torch.Tensor, ...]]:
         """Return a case's expected outputs, and the reference's outputs in the working type.
 
         Subnormal inputs may be treated as zeros. There the reference gets zeros, and its error is allowed.
@@ -378,21 +371,27 @@ class LoadedKernel:
 
     def judge(self, observed: Observed) -> Verdict:
         """Judge one call's outputs by the oracle; the expectation is computed only now."""
-        return self.settle(observed, self.judge_alone(observed))
+        alone = self.judge_alone(observed)
+        return alone[0], self.settle(observed, alone)
 
-    def settle(self, observed: Observed, alone: Verdict) -> Verdict:
-        """Complete a call's verdict with earlier answers: say if a wrong one is of them, remember a right one."""
-        if (wrong := alone[1]) is not None:
-            return alone[0], earlier_answer(wrong) if self.answered.holds(observed.outputs) else wrong
-        self.answered.keep(observed.outputs)
-        return alone
+    def settle(self, observed: Observed, alone: Verdict | None) -> Failed | None:
+        """Complete a verdict with earlier answers: say if a wrong one is of them, remember a right one."""
+        wrong = alone and alone[1]
+        if wrong is None:
+            self.answered.keep(observed.outputs)
+            return None
+        return earlier_answer(wrong) if self.answered.holds(observed.outputs) else wrong
+
+    def judge_if_needed(self, observed: Observed) -> Verdict | None:
+        """Return None if a quick look suffices to accept a call, else as `judge_alone`; several threads may ask."""
+        return None if self.plainly_right(observed) else self.judge_alone(observed)
 
     def judge_alone(self, observed: Observed) -> Verdict:
         """Judge one call without regard to earlier answers; several threads may do so."""
         asked = for_oracle(observed, self.runner.device)
         with undivided_if_small(self.operation, observed.case.shape):
-            expected, baselines = self.expected(asked.case)
-            results = judged_outputs(self.operation, asked, expected, baselines, dtype=self.dtype, policy=self.policy)
+            rules, baselines = self.expected(asked.case)
+            results = judged_outputs(self.operation, asked, rules, baselines, dtype=self.dtype, policy=self.policy)
         errors = errors_of(asked.case, results)
         for spec, one in zip(self.operation.outputs, results, strict=True):
             if not one.within:

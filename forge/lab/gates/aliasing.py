@@ -64,7 +64,7 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(observed, Failed):
             return observed
         for position, one in enumerate(observed):
-            wrong = kernel.wrong(one) if kind == "normal" else kernel.judge(one)[1]
+            wrong = kernel.wrong(one)
             if wrong is not None:
                 return _overwritten_or_wrong(kernel, wrong, one, observed[position + 1 :])
         kept += fitting

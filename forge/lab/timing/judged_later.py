@@ -46,11 +46,11 @@ class JudgedLater:
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         serial_up_to = 1 if self._side_by_side else len(waiting)
         for one, alone in zip(waiting, parallel_map(_judged, waiting, serial_up_to=serial_up_to), strict=True):
-            failed = None if alone is None else one.kernel.settle(one.observed, alone)[1]
+            failed = None if alone is None else one.kernel.settle(one.observed, alone)
             if failed is not None:
                 return one.side, failed
         return None
 
 
 def _judged(one: _Waiting) -> Verdict | None:
-    return None if one.kernel.plainly_right(one.observed) else one.kernel.judge_alone(one.observed)
+    return one.kernel.judge_if_needed(one.observed)
