@@ -2,7 +2,8 @@
 
 One kernel, examples/h200/fused_add_rmsnorm in fp16, at shapes of about 2, 5 and 35 us. Parts:
 
-a  the same kernel as candidate and as baseline, by Forge's rule and by two protocols of the field (field_timing.py)
+a  the same kernel as candidate and as baseline, by Forge's rule and by two protocols of the field (field_timing.py);
+   Forge's rule in the resident regime too, where a call's operands fit into half of the cache
 b  how wide the interval is, and how many seconds of the GPU it took, by number of rounds
 c  the launcher's time against graph replay of the kernel's own calls
 d  from submission to decision: seconds of the first and of a later candidate of one process
@@ -31,6 +32,7 @@ from forge.executor.turns import lock_of, turn
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.trusted import prepare
 from forge.lab.timing.paired_interval import interval, pair_ratios
+from forge.lab.timing.residency import Residence
 from forge.platforms.nvml import sample
 
 HERE = Path(__file__).resolve().parent
@@ -114,8 +116,20 @@ def at_shape(shape: str, device: Device, asked: argparse.Namespace) -> Json:
             answer["widths"] = widths(one, left, right)
         if "c" in asked.only:
             answer["launcher"] = launcher_against_calls(one, left)
+        in_cache = resident_sets(one)
+        if "a" in asked.only and in_cache:
+            one.make_resident([*left, *right], in_cache)
+            answer["forge_resident"] = against_itself(one, left, right, trials=asked.trials, limit_s=asked.limit_s)
     states = [state.model_dump(mode="json") for state in (before, sample(device)) if state is not None]
     return {**answer, "states": states}
+
+
+def resident_sets(one: Bench) -> int:
+    """How many operand sets half of the cache holds; 0 if a call's own operands don't fit."""
+    import torch
+
+    set_bytes = one.job.operation.bytes_moved(one.job.shape, one.job.dtype)
+    return Residence(torch.cuda.get_device_properties(0).L2_cache_size, set_bytes).sets
 
 
 def field_trials(shapes: list[str], device: Device, asked: argparse.Namespace) -> list[Json]:

@@ -1,7 +1,7 @@
 """Writes what measurement.py found into docs/measurement.md, with a plot: benchmarks/measurement_page.py FILES.
 
 Several files are one measurement that was made in parts, on GPUs of one model: trials are put together, and of
-everything else the last one counts.
+everything else the last one counts. The first may be docs/measurement-gpu.json itself, to which the others are added.
 """
 
 import json
@@ -22,11 +22,16 @@ END = "<!-- end of what is written -->"
 # Any: a JSON document, written by measurement.py
 Result = dict[str, Any]
 
-METHODS = {"forge": "Forge's rule", "events": "events, L2 flushed", "do_bench": "do_bench"}
+METHODS = {
+    "forge": "Forge's rule",
+    "forge_resident": "Forge's rule, resident",
+    "events": "events, L2 flushed",
+    "do_bench": "do_bench",
+}
 THRESHOLDS = (1.10, 1.02)
 WIDTH, LEFT, RIGHT, ROW, GAP, CURVES = 800, 220, 110, 14, 8, 160
 INK, GRID = "#333333", "#d5dbe0"
-COLOURS = {"forge": "#2f6f9f", "events": "#b5532a", "do_bench": "#8a7fae"}
+COLOURS = {"forge": "#2f6f9f", "forge_resident": "#2f6f9f", "events": "#b5532a", "do_bench": "#8a7fae"}
 LINES = ("#2f6f9f", "#b5532a", "#5b8c5a")
 LEAST, MOST = 0.5, 2.0
 """Ratios beyond are drawn at the edge."""
@@ -39,15 +44,19 @@ def merged(results: list[Result]) -> Result:
         sys.exit(f"measured on {', '.join(sorted(names))}: expected one model of GPU")
     answer: Result = {key: results[0][key] for key in ("machine", "pairs", "rounds", "pool")}
     answer["thresholds"] = THRESHOLDS
-    shapes: dict[str, Result] = {}
-    for result in results:
+    begun = isinstance(results[0]["shapes"], dict)
+    shapes: dict[str, Result] = results[0]["shapes"] if begun else {}
+    if begun:
+        answer.update({key: results[0][key] for key in ("cost", "copies") if key in results[0]})
+    for result in results[begun:]:
         for one in result.get("field", []):
             methods = shapes.setdefault(one["shape"], {"methods": {}})["methods"]
             _put_together(methods, one["method"], [[ratio, ratio, ratio, 0] for ratio in one["ratios"]], one)
         for one in result.get("shapes", []):
             kept = shapes.setdefault(one["shape"], {"methods": {}})
-            if "forge" in one:
-                _put_together(kept["methods"], "forge", one["forge"]["trials"], one["forge"])
+            for name in ("forge", "forge_resident"):
+                if name in one:
+                    _put_together(kept["methods"], name, one[name]["trials"], one[name])
             kept.update({key: one[key] for key in ("widths", "launcher", "sets", "states") if key in one})
         answer.update({key: result[key] for key in ("cost", "copies") if key in result})
     answer["shapes"] = dict(sorted(shapes.items(), key=lambda item: int(item[0].split("x")[0])))

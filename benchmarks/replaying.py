@@ -31,7 +31,7 @@ from forge.lab.job import Job
 from forge.lab.launch_plan.examine import examine_plan
 from forge.lab.launch_plan.launcher import kept_plan, launched
 from forge.lab.observed import Case
-from forge.lab.timing.graph_replay import WARM_UP_WINDOWS
+from forge.lab.timing.graph_replay import WARM_UP_WINDOWS, windows_of
 from forge.lab.timing.rotated_sets import rotated_set_count
 from forge.languages import find_language
 from forge.operations import find_operation
@@ -47,7 +47,7 @@ GUEST_LIMIT_S = 1800.0
 STARTED_TOGETHER = 8
 
 Times = list[list[int]]
-"""Nanoseconds of a window, by pair and round."""
+"""Nanoseconds of a round's windows, by pair and round."""
 Start = Callable[[], AbstractContextManager[LoadedKernel | Failed]]
 """Starts a process that has loaded what is to be timed."""
 
@@ -62,10 +62,14 @@ class Bench:
     rng: random.Random
     device_ns: int = 0
     """All windows so far."""
+    resident: bool = False
+    """True in the resident regime: the operands of a window are written just before it."""
+    windows: int = 1
+    """Number of windows of a side in one round."""
 
     def window_ns(self, side: LoadedKernel, *, rotation_offset: int = 0) -> int:
         """One window, as forge/lab/timing/graph_replay.py asks for it."""
-        timed = side.time(0, Window(rotation_offset=rotation_offset), self.cases)
+        timed = side.time(0, Window(rotation_offset=rotation_offset, resident=self.resident), self.cases)
         if isinstance(timed, Failed):
             raise EnvironmentUnfit(f"a window failed: {timed.reason.message}; {timed.log[-800:]}")
         self.device_ns += timed[0].device_ns
@@ -78,32 +82,46 @@ class Bench:
             kernel = self.stack.enter_context(start())
             if isinstance(kernel, Failed):
                 raise EnvironmentUnfit(f"a guest didn't load: {kernel.reason.message}; {kernel.log[-800:]}")
-            if kernel.fill(self.cases) is not None:
-                raise EnvironmentUnfit("a guest couldn't lay out its operands")
             return kernel
 
         with ThreadPoolExecutor(STARTED_TOGETHER) as pool:
             sides = list(pool.map(one, range(count)))
-        for side in sides * WARM_UP_WINDOWS:
-            self.window_ns(side)
+        self.lay_out(sides)
         return sides
+
+    def lay_out(self, sides: Sequence[LoadedKernel]) -> None:
+        """Give every process the operand sets, and warm it up."""
+        with ThreadPoolExecutor(STARTED_TOGETHER) as pool:
+            refused = list(pool.map(lambda side: side.fill(self.cases), sides))
+        if any(one is not None for one in refused):
+            raise EnvironmentUnfit("a guest couldn't lay out its operands")
+        for side in [*sides] * WARM_UP_WINDOWS:
+            self.window_ns(side)
+
+    def make_resident(self, sides: Sequence[LoadedKernel], sets: int) -> None:
+        """Go on in the resident regime: with so many sets at most, as many as half of the cache holds."""
+        self.cases, self.resident = self.cases[:sets], True
+        self.windows = windows_of(len(self.cases))
+        self.lay_out(sides)
 
     def paired(self, left: Sequence[LoadedKernel], right: Sequence[LoadedKernel], rounds: int) -> tuple[Times, Times]:
         """Rounds of each pair in turn, with contents and order drawn anew for each."""
         times: tuple[Times, Times] = ([], [])
         for pair in zip(left, right, strict=True):
-            taken: tuple[list[int], list[int]] = ([], [])
-            for _ in range(rounds):
-                rotation_offset = self.rng.randrange(1, 2**31)
-                for which in self.rng.sample((0, 1), 2):
-                    taken[which].append(self.window_ns(pair[which], rotation_offset=rotation_offset))
+            taken = ([0] * rounds, [0] * rounds)
+            for number in range(rounds):
+                for _ in range(self.windows):
+                    rotation_offset = self.rng.randrange(1, 2**31)
+                    for which in self.rng.sample((0, 1), 2):
+                        taken[which][number] += self.window_ns(pair[which], rotation_offset=rotation_offset)
             times[0].append(taken[0])
             times[1].append(taken[1])
         return times
 
     def per_call_us(self, times: Times) -> float:
-        """The median window, over its calls."""
-        return statistics.median(one for rounds in times for one in rounds) / len(self.cases) / 1000
+        """The median round, over its calls."""
+        calls = len(self.cases) * self.windows
+        return statistics.median(one for rounds in times for one in rounds) / calls / 1000
 
 
 def job_for(shape: str, device: Device) -> Job:
