@@ -16,6 +16,7 @@ def first_largest(values: torch.Tensor) -> torch.Tensor:
     """Return the index of the first largest element along the last axis, as int64; a NaN counts as the largest."""
     import torch
 
+    values = values.int() if values.dtype == torch.bool else values  # torch ranks no truth values
     if values.is_cuda:
         return values.argmax(-1)
     plain = values.float() if values.is_floating_point() and values.itemsize < 4 else values
