@@ -264,7 +264,7 @@ def written(page: str, result: Result) -> str:
 
 def main() -> None:
     result = merged([json.loads(Path(name).read_text()) for name in sys.argv[1:]])
-    (DOCS / DATA).write_text(json.dumps(result, indent=1) + "\n")
+    (DOCS / DATA).write_text(json.dumps(result, separators=(",", ":")) + "\n")
     (DOCS / PLOT).write_text(plot(result))
     (DOCS / PAGE).write_text(written((DOCS / PAGE).read_text(), result))
 
