@@ -1,4 +1,4 @@
-"""Triton's interpreter, as guests prepare it, does what Triton's compiler does, in five places where it hadn't."""
+"""Triton's interpreter, as guests prepare it, does what Triton's compiler does, in six places where it hadn't."""
 
 import json
 import os
@@ -126,6 +126,12 @@ def answers(x):
         _unknown[(1,)](finite)
     except Exception as error:
         told["unknown"] = str(error)
+    for options in ({"num_warps": 3}, {"num_wraps": 4}, {"num_warps": 64}, {"num_warps": 8, "maxnreg": 128}):
+        try:
+            _rounded[(1,)](x, small, wide, BLOCK=64, **options)
+            told[str(options)] = "launched"
+        except Exception as error:
+            told[str(options)] = str(error)
     return {**told, "counted": copied.nan_to_num().tolist(), "combined": combined.tolist()}
 """
 CARRIED = (7.9, -7.9, 449.0, 463.9, 470.0, 1e9, -1e9, float("inf"), 0.0, -0.0, 1e-9, 0.0146, 0.002, float("nan"))
@@ -193,3 +199,10 @@ def test_functions_of_the_devices_library_are_computed_by_each_of_their_names(to
     assert torch.allclose(found, expected, rtol=2e-6, atol=1e-7)
     assert told["whole"] == x.round().int().tolist()
     assert "can't be computed without a GPU" in told["unknown"]
+
+
+def test_launch_options_are_those_that_the_compiler_takes(told) -> None:
+    assert "power of 2" in told["{'num_warps': 3}"]
+    assert "num_wraps was specified but unrecognised" in told["{'num_wraps': 4}"]
+    assert "expected at most 32" in told["{'num_warps': 64}"]
+    assert told["{'num_warps': 8, 'maxnreg': 128}"] == "launched"

@@ -33,6 +33,7 @@ def prepare(body: dict[str, object]) -> None:
         importlib.import_module(".loop_counters", __package__).count_as_the_compiler()
         importlib.import_module(".own_reductions", __package__).combine_in_blocks()
         importlib.import_module(".device_functions", __package__).know_device_functions()
+        importlib.import_module(".launch_options", __package__).refuse_as_the_compiler()
         _shuffle_programs()
 
 
