@@ -9,6 +9,9 @@ import traceback
 
 from . import channel, load, memory, wire
 
+_CANDIDATE = "kernel.py"
+"""Name of a candidate's file. A user's reference file may set what it likes."""
+
 
 def main() -> None:
     """Serve commands until the host closes the channel."""
@@ -44,14 +47,18 @@ def _start(body: dict[str, object]) -> None:
 
 
 def _load_all(body: dict[str, object]) -> list[load.Function] | None:
+    import torch
+
     from . import state_dict, surroundings
 
     listed: list[dict[str, str]] = body["functions"]  # type: ignore[assignment]  # host's JSON
+    judged = all(f["wrap"] == "none" or f["path"].endswith(_CANDIDATE) for f in listed)
+    torch.set_grad_enabled(judged)  # as in a program that imports a kernel
     before = surroundings.look(())
     try:
         loaded = [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]
-        plain = all(f["wrap"] == "none" for f in listed)
-        status = before.status_after(()) if plain else wire.DONE  # making a module draws its weights
+        made = any(getattr(one, "holds_module", False) for one in loaded)  # which draws its weights
+        status = before.status_after((), generators=not made) if judged else wire.DONE
         if status == wire.DONE:
             return loaded
         channel.reply(0, status)
@@ -64,6 +71,8 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     except BaseException as error:  # noqa: BLE001 (whatever an import raises, it is the candidate's)
         traceback.print_exc()
         channel.reply(0, wire.OUT_OF_MEMORY if memory.ran_out(error) else wire.LOAD_FAILED)
+    finally:
+        torch.set_grad_enabled(False)
     return None
 
 
@@ -219,6 +228,7 @@ def _status(error: BaseException) -> int:
     A candidate that raises the first kinds itself is refused for it.
     """
     from .device_functions import NeedsGpuError
+    from .module import ChangedTypeError
     from .passed import ChangedContainerError
     from .results import OtherFormError, OtherKeysError
 
@@ -226,6 +236,8 @@ def _status(error: BaseException) -> int:
         return wire.OTHER_NESTING
     if isinstance(error, ChangedContainerError):
         return wire.CHANGED_AN_INPUT
+    if isinstance(error, ChangedTypeError):
+        return wire.CHANGED_A_SETTING
 
     cause: BaseException | None = error
     while cause is not None:  # the interpreter wraps what a kernel raises

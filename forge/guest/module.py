@@ -125,6 +125,10 @@ def default_dtype(dtype: torch.dtype) -> Iterator[None]:
         torch.set_default_dtype(before)
 
 
+class ChangedTypeError(RuntimeError):
+    """A call left another default type of torch's than it found."""
+
+
 class Bound:
     """A function of operands: the arguments' tensors come first, then those of the state dict."""
 
@@ -134,6 +138,11 @@ class Bound:
         self._contract = contract
         self._dtype = dtype
         self._moved = False
+
+    @property
+    def holds_module(self) -> bool:
+        """Whether a module was made, which draws its weights."""
+        return self._places is not None
 
     def __call__(self, *operands: torch.Tensor) -> tuple[torch.Tensor, ...]:
         """Call once; return flat results with the memory that the call gave them, so that shared memory shows."""
@@ -153,6 +162,8 @@ class Bound:
                 self._places.put(states)
                 returned = self._function(*positional, **keywords)
                 cast += self._places.tensors()
+            if torch.get_default_dtype() != self._dtype:  # which would be put back below, before anything looks
+                raise ChangedTypeError("left behind changed: torch's default type")
             passed.require_unchanged(contract.names, arguments, contract.literals, cast)
             return results.read_results(returned, contract.keys, contract.returned, contract.borrowed, cast)
 

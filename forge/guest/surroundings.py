@@ -70,8 +70,11 @@ class Surroundings(NamedTuple):
     in_a_row: bool
     """Whether the next calls find the settings as these leave them, so that they are read once for both."""
 
-    def status_after(self, inputs: Iterable[torch.Tensor]) -> int:
-        """Return the status of a load, or of a release of calls, after a comparison; the log names what changed."""
+    def status_after(self, inputs: Iterable[torch.Tensor], *, generators: bool = True) -> int:
+        """Return the status of a load, or of a release of calls, after a comparison; the log names what changed.
+
+        Random generators are compared too, unless the harness itself drew from them.
+        """
         forget()
         operands, settings = tuple(inputs), _read(_SETTINGS)
         if _forms(operands) != self.forms:
@@ -90,7 +93,8 @@ class Surroundings(NamedTuple):
         if self.thorough and linux.is_scheduled_anew(self.threads):
             print("left behind changed: how the system schedules other threads", file=sys.stderr)  # noqa: T201 (the log)
             return wire.CHANGED_A_SETTING
-        return wire.CHANGED_A_GENERATOR if _tell_changed(self.generators, _read(_generators())) else wire.DONE
+        drawn = generators and _tell_changed(self.generators, _read(_generators()))
+        return wire.CHANGED_A_GENERATOR if drawn else wire.DONE
 
 
 def _left_out() -> tuple[bool, ...]:

@@ -47,7 +47,6 @@ class LoadedKernel:
     def __init__(self, guest: LoadedGuest, asked: AskedOperation, *, seed: int | None = None) -> None:
         self.operation, self.shape, self.held_out = asked.operation, asked.shape, asked.held_out
         self.definition = definition_of(asked.operation)
-        self.records_gradients = self.definition.wrap == "none"  # a module's weights may need some
         self.dtype: DType = asked.dtype
         self.policy, self.runner, self.claimed = asked.policy, asked.runner, asked.claimed
         self.inside = asked.inside or Inside(asked.operation, asked.shape)
@@ -222,7 +221,7 @@ class LoadedKernel:
     def _usual_ways(self, cycles: int) -> Ways:
         if not self._fills_memory or cycles > 1:
             return NO_WAYS
-        return at_random(self._ways, gradients=self.records_gradients)
+        return at_random(self._ways, gradients=self.definition.records_gradients)
 
     def chain(
         self, cases: Sequence[Case], *, first: int, count: int, function: int, reading: Reading = "judged"

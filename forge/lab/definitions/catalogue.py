@@ -27,6 +27,7 @@ class Catalogue:
 
     operation: Operation
     declares: frozenset[Declaration] = frozenset(get_args(Declaration))
+    records_gradients: bool = True
     runs_here: bool = True
     allows_libraries: bool = False
     outputs_apart: bool = True

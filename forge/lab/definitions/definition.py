@@ -28,6 +28,10 @@ class Definition(Protocol):
         """Declarations that the operation comes with; a gate that needs another one isn't asked."""
 
     @property
+    def records_gradients(self) -> bool:
+        """Whether calls may record gradients. Parameters of a module would need some."""
+
+    @property
     def runs_here(self) -> bool:
         """Whether the reference is Forge's own code, which may run in this process and in trusted guests."""
 

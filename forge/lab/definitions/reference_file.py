@@ -43,6 +43,11 @@ class ReferenceFile:
     wrap: Literal["none", "module"] = "module"
 
     @property
+    def records_gradients(self) -> bool:
+        """Whether calls may record gradients: if there are no weights."""
+        return not self.contract.weights
+
+    @property
     def files(self) -> Mapping[str, bytes]:
         """The contract, by which a guest makes the module and passes its operands."""
         return {CONTRACT_FILE: contract_file(self.contract)}

@@ -164,7 +164,7 @@ def _ways(kernel: LoadedKernel, placement: Placement) -> Ways:
     chosen = NO_WAYS
     for way in (*WAYS, *((Ways.OWN_MEMORY,) if placement == PLAIN else ())):
         chosen |= way if kernel.rng.random() < WAY_SHARE else NO_WAYS
-    return chosen if kernel.records_gradients else chosen & ~Ways.GRADIENTS
+    return chosen if kernel.definition.records_gradients else chosen & ~Ways.GRADIENTS
 
 
 def _words(placement: Placement, ways: Ways) -> str:

@@ -92,7 +92,7 @@ def examine(kernel: LoadedKernel) -> Finding:
 def _as_programs_call(kernel: LoadedKernel, question: Case) -> Iterator[Failed | None]:
     """Ask in each way; yield each refusal. What comes in inference mode comes last, but for one question."""
     every = sorted(
-        ways.in_pairs(kernel.rng, gradients=kernel.records_gradients),
+        ways.in_pairs(kernel.rng, gradients=kernel.definition.records_gradients),
         key=lambda way: Ways.OWN_MEMORY in way,  # the guest says more of the pages of other memory
     )
     inside, few_rows = [way for way in every if Ways.INFERENCE in way], _few_rows(kernel)
