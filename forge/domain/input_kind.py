@@ -46,6 +46,10 @@ InputKind = Literal[
     "end_rows",
     "lowest",
     "highest",
+    "outside_range",
+    "far_outside_range",
+    "very_far",
+    "beside_zero",
 ]
 """Kind of values that a workload's inputs are drawn with; `forge.lab.inputs.distributions` draws them."""
 EndKind = Literal["ends", "end_rows", "lowest", "highest"]
@@ -56,7 +60,8 @@ In order: a few among others, whole rows, all at the lower end, all at the upper
 REFERENCE_KINDS: tuple[InputKind, ...] = (
     *END_KINDS,
     *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
-    *("signed_weights", "large_weights", "far_weights"),
+    *("signed_weights", "large_weights", "far_weights", "outside_range", "far_outside_range"),
+    *("very_far", "beside_zero"),
 )
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
 Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Then

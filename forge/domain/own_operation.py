@@ -61,6 +61,10 @@ class Integers(Value):
     high: int
 
 
+CONSTANT = "the same at every seed"
+"""Structure of an operand that has one value in all draws."""
+
+
 class Generated(Value):
     """Values with a structure that no distribution has: the file's own get_inputs draws them from the host's seed."""
 

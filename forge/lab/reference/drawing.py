@@ -9,11 +9,21 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from forge.domain.input_kind import END_KINDS, InputKind
-from forge.domain.own_operation import Among, Contract, Family, Generated, Integers, Operand, Weight, sizes_at
+from forge.domain.own_operation import (
+    CONSTANT,
+    Among,
+    Contract,
+    Family,
+    Generated,
+    Integers,
+    Operand,
+    Weight,
+    sizes_at,
+)
 from forge.lab.inputs.draw import torch_dtype
 from forge.lab.reference.answers import Answers, Pattern
 from forge.lab.reference.faint import FAINT_KINDS, faint, may_be_faint
-from forge.lab.reference.family_values import SIGNED, WEIGHT_FACTORS, draw_family
+from forge.lab.reference.family_values import OUTSIDE, SIGNED, WEIGHT_FACTORS, draw_family
 from forge.lab.reference.planted_values import has_two_values, planted
 
 if TYPE_CHECKING:
@@ -57,7 +67,7 @@ class Drawing:
         for place, (one, how) in enumerate(zip(contract.tensors, drawn, strict=True)):
             match how:
                 case "plain":
-                    values.append(fitting(one, plain[place], at_ends=False))
+                    values.append(_without_zeros(one, fitting(one, plain[place], at_ends=False), kind, generator))
                 case "reached":
                     values.append(fitting(one, reached[place], at_ends=pattern != "plain"))
                 case "planted":
@@ -120,6 +130,19 @@ def first_alike(contract: Contract, place: int) -> int:
 def _with_equal(contract: Contract, values: list[torch.Tensor]) -> Tensors:
     """Return the operands, each equal to the first one that is like it."""
     return tuple(values[first_alike(contract, place)].clone() for place in range(len(values)))
+
+
+def _without_zeros(one: Operand, values: torch.Tensor, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
+    """Return normal numbers for an operand that is all zeros in each draw, in the kinds that leave a range.
+
+    A first hidden state is often such an operand, and a kernel that leaves it out would be right.
+    """
+    import torch
+
+    constant = one.drawn == Generated(structure=CONSTANT) and one.element is None
+    if kind not in OUTSIDE or not constant or bool(values.any()):
+        return values
+    return torch.randn(values.shape, generator=generator).to(values.dtype)
 
 
 class _Fitting:
@@ -193,6 +216,7 @@ def _of_family(
 ) -> torch.Tensor:
     family = fitting.family(one)
     assert not isinstance(family, Generated)
+    kind = "normal" if kind in OUTSIDE and one.source == "family" else kind  # a declared range is kept
     values = draw_family(family, sizes_at(one.axes, fitting.shape), kind, generator)
     if kind in FAINT_KINDS and may_be_faint(contract, one):
         values = faint(values, kind, contract.dtype, generator)
@@ -213,9 +237,14 @@ def _weight(one: Weight, value: torch.Tensor, generator: torch.Generator) -> tor
 
 
 def _signed(one: Weight, value: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    """Give each number of a parameter a random sign: kernels may rely on a new norm's weights, which are all ones."""
+    """Give each number of a parameter a random sign, and zeros the size of the others.
+
+    Kernels may rely on a new norm's weights, which are all ones, or on an embedding's row of zeros.
+    """
     import torch
 
     if not (one.parameter and value.is_floating_point()):
         return value
-    return torch.where(torch.rand(value.shape, generator=generator) < 0.5, value, -value)
+    size = value.float().square().mean().sqrt().to(value.dtype)
+    signed = torch.where(torch.rand(value.shape, generator=generator) < 0.5, value, -value)
+    return torch.where(value == 0, size * torch.randn(value.shape, generator=generator).to(value.dtype), signed)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from forge.domain.own_operation import Among, Family, Generated, Integers, Normal, Uniform
+from forge.domain.own_operation import CONSTANT, Among, Family, Generated, Integers, Normal, Uniform
 from forge.lab.reference.structure import structure_of_numbers
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def family_of(seen: Seen) -> Family:
 
     first = seen.whole[0]
     if not seen.varies:
-        return Generated(structure="the same at every seed")
+        return Generated(structure=CONSTANT)
     if not first.is_floating_point():
         return _family_of_whole_numbers(seen)
     values = torch.cat(seen.sampled).double()

@@ -21,10 +21,14 @@ WEIGHT_FACTORS: dict[InputKind, float] = {"large_weights": 16.0, "far_weights": 
 operands below one then exceed the ends of a clip, and powers of e overflow."""
 OF_WEIGHTS = frozenset({SIGNED, *WEIGHT_FACTORS})
 """Kinds that change weights and no operand."""
+OUTSIDE: dict[InputKind, float] = {"outside_range": 1.0, "far_outside_range": 16.0}
+"""Standard deviations of kinds that leave the range of a uniform operand, in the larger size of its two ends. Files
+call `torch.rand` for short: callers of a relu have numbers below zero too. Chosen; the first stays near the range.
+Each row of the second has one sign."""
 KINDS: tuple[InputKind, ...] = (
     *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
     *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
-    *("equal_operands", "single", "tiny", "rows_apart", SIGNED, *WEIGHT_FACTORS),
+    *("equal_operands", "single", "tiny", "rows_apart", SIGNED, *WEIGHT_FACTORS, *OUTSIDE, "very_far", "beside_zero"),
 )
 """Kinds besides `normal`, whose values are as inferred.
 
@@ -33,14 +37,20 @@ rising in each row, falling, above and below their middle in turn, and rows on o
 from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Then
 a few large values in each row. Then equal in all operands of one size and family. Last, a mask or another
 choice of two values has one of them once in each row. Operands are all tiny, or rows have different small sizes;
-forge/lab/reference/faint.py makes them. Weights have either sign, or are larger. Only kinds of normal values leave
-the range of the samples."""
+forge/lab/reference/faint.py makes them. Weights have either sign, or are larger. Uniform operands leave their range
+in the two kinds after that alone. Last, normal ones are further away, or all lie on one side of zero."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""
 FAR_STEPS = 2
 """Number of steps of the kind `far` in its least distance. A softmax of numbers a thousand apart is one or zero, or
 evenly shared. Kernels that multiply before they subtract, as by log2(e), are right there too."""
+VERY_FAR = 64.0
+"""Factor of the kind `very_far` over `far`: its values exceed 2^17 deviations. Kernels pad with -10,000 or -65,504,
+or leave out a clip at such a number. In fp16 they overflow, so a reference isn't finite there."""
+BESIDE_ZERO = 6.0
+"""Distance of the kind `beside_zero` from the mean, in standard deviations. A variance as a difference of two means
+then loses 36 times its own error. Chosen; further away, a right one loses much to the rounding of its mean too."""
 FAR_ROW, FAR_ROW_STEPS = 16.0, 8
 """Least value of the kind `far_rows` in standard deviations, and number of steps in which it rises from row to row.
 
@@ -64,6 +74,8 @@ def draw_family(
     import torch
 
     match family:
+        case Uniform(low=low, high=high) if kind in OUTSIDE:
+            return OUTSIDE[kind] * max(abs(low), abs(high)) * _outside(sizes, kind, generator)
         case Uniform(low=low, high=high):
             shares = _KINDS.get(kind, lambda drawn, _: drawn)(torch.rand(sizes, generator=generator), generator)
             zero = -low / (high - low)
@@ -82,6 +94,20 @@ def draw_family(
             return planted(torch.randint(low, high + 1, sizes, generator=generator), family, kind, generator)
         case _:
             assert_never(family)
+
+
+def _outside(sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator) -> torch.Tensor:
+    """Return normal numbers. Those far outside a range have one sign in each row, drawn at random.
+
+    Largest values are then below zero in some rows, and in others sums of two operands are.
+    """
+    import torch
+
+    values = torch.randn(sizes, generator=generator)
+    if kind != "far_outside_range":
+        return values
+    below = torch.rand((*sizes[:-1], 1) if sizes else (), generator=generator) < 0.5
+    return torch.where(below, -values.abs(), values.abs())
 
 
 def _alternating(values: torch.Tensor) -> torch.Tensor:
@@ -114,6 +140,13 @@ def _far(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """
     sizes = (1 + (values.abs() * FAR_STEPS).round() / FAR_STEPS) * FAR
     return _in_turn(sizes, sizes.shape[0] if sizes.dim() else 1, generator)
+
+
+def _sign(generator: torch.Generator) -> float:
+    """Return 1 or -1, at random."""
+    import torch
+
+    return 1.0 - 2.0 * float(torch.randint(2, (), generator=generator))
 
 
 def _far_rows(values: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
@@ -249,5 +282,7 @@ _NORMAL_KINDS: dict[InputKind, _Kind] = {
     "one_sided": _one_sided,
     "far": _far,
     "far_rows": _far_rows,
+    "very_far": lambda values, generator: VERY_FAR * _far(values, generator),
+    "beside_zero": lambda values, generator: values + BESIDE_ZERO * _sign(generator),
     "outliers": lambda values, generator: values + OUTLIER * _outlying(values, generator),
 }

@@ -48,7 +48,7 @@ Chosen; each costs calls of the reference. A small result needs more, to show ho
 HEAVY_BYTES = 2**27
 """Size of a call's operands in bytes above which fewer kinds of values are asked. Chosen; each further kind asks the
 reference and its oracle once more at this size."""
-HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant", FEW_TERMS)
+HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant", FEW_TERMS, "outside_range")
 """Kinds of values that are asked of such a reference, besides the inferred ones."""
 MOST_SOUND_DRAWS, SOUND_BYTES = 32, 2**28
 """Number of the file's own draws that its reference is asked, and their size in bytes, at most."""
@@ -177,9 +177,9 @@ class _Inference:
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
-        usual = usual_kinds(self._contract) if self._contract.set_bytes <= HEAVY_BYTES else HEAVY_KINDS
-        kinds = (*usual, *self._end_kinds())
-        self._answers.change_contract(kinds=tuple(kind for kind in kinds if self._stays_sound(kind)))
+        heavy = self._contract.set_bytes > HEAVY_BYTES
+        usual = (kind for kind in usual_kinds(self._contract) if not heavy or kind in HEAVY_KINDS)
+        self._answers.change_contract(kinds=tuple(filter(self._stays_sound, (*usual, *self._end_kinds()))))
         self._progress("the ends of its ranges")
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
         admission = with_precision(admission, self._answers, self._question.source, SEED, self._policy)

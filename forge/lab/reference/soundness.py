@@ -21,7 +21,7 @@ is always drawn. Chosen; each costs four calls of the reference."""
 SOUND_ERROR = 2.0
 """Multiple of the measured error up to which the reference may err there: a fourth of what a kernel may. Chosen; the
 largest of a few draws' errors differs by chance."""
-ON_A_GRID: tuple[InputKind, ...] = ("far",)
+ON_A_GRID: tuple[InputKind, ...] = ("far", "very_far")
 """Kinds whose values are equal or far apart. Equal ones are rounded alike in each kernel."""
 
 
