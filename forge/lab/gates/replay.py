@@ -31,8 +31,8 @@ def examine(kernel: LoadedKernel) -> Finding:
 def _wrong_again(failed: Failed) -> Failed:
     """Return the refusal with what the author may have overlooked: the gate `signature` got a right answer."""
     message = (
-        "right in the first call, wrong with other contents in the same tensors (anything made from an operand, a "
-        f"weight too, must be made anew in each call): {failed.reason.message}"
+        "right in the first call, wrong with other contents in the same tensors (it keeps something made from an "
+        f"operand, a weight too, or is wrong for these numbers): {failed.reason.message}"
     )
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
