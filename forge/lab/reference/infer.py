@@ -186,7 +186,7 @@ class _Inference:
         if not varied:
             shapes.vary()
         further = shapes.further()
-        held_out = shapes.held_out(rng, alone=self._stays_sound("normal", batch=1))
+        held_out = shapes.held_out(rng, is_sound=lambda batch: self._stays_sound("normal", batch))
         self._require_same(cases[0], rights[0])
         others = tuple(one for one in held_out if one not in further)
         return Inferred(self._contract, self._question.source, admission, others, further)

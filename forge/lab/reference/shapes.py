@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from forge.domain.own_operation import BATCH, Axis, Constant, Contract, Generated, Operand, Result
 from forge.domain.policy import Policy
@@ -28,6 +28,9 @@ costs calls of the reference and of every candidate."""
 MOST_BATCH = 64
 """Largest batch size that is held out, unless the user declares a larger one. Chosen; time and memory of a held-out
 question grow with the batch."""
+MANY, MANY_BYTES = (257, 400), 2**24
+"""Range of one more batch that is held out, and the bytes of a call with it, at most. Kernels keep room for 64 or 256
+rows. Chosen; a call with so few bytes takes milliseconds."""
 ROOM_BYTES = 2**27
 """Largest size of one call, in bytes, of a shape that is larger than the frozen one. A guest's arena has room for
 several such calls."""
@@ -186,22 +189,24 @@ class Shapes:
             found[BATCH] //= 2
         return found
 
-    def held_out(self, rng: random.Random, *, alone: bool) -> tuple[Shape, ...]:
+    def held_out(self, rng: random.Random, *, is_sound: Callable[[int], bool]) -> tuple[Shape, ...]:
         """Return shapes that no author is shown: ends of declared ranges, random sizes, and sizes of each class.
 
         All were seen to run.
         A batch larger than the frozen one is among them: a kernel may have room for no more rows than it was shown.
-        `alone` says whether one sample alone may be asked: normalising over it leaves only rounding errors.
+        `is_sound` says whether a batch may be asked: normalising over one sample leaves only rounding errors.
         """
         contract = self._contract
         declared = {one.name: one for one in contract.axes}
         found: list[Shape] = [
             {**contract.shape, name: size} for name, one in declared.items() for size in {one.low: 0, one.high: 0}
         ]
-        if contract.varies and alone and BATCH not in declared:
-            found.append({**contract.shape, BATCH: 1})
         if contract.varies and BATCH not in declared:
-            found.append({**contract.shape, BATCH: contract.batch + rng.randint(1, min(contract.batch, MOST_BATCH))})
+            larger = contract.batch + rng.randint(1, min(contract.batch, MOST_BATCH))
+            many = {**contract.shape, BATCH: rng.randint(*MANY)}
+            found += [{**contract.shape, BATCH: 1}] if is_sound(1) else []
+            found += [{**contract.shape, BATCH: larger}]
+            found += [many] if contract.bytes_at(many) <= MANY_BYTES and is_sound(many[BATCH]) else []
         count = HELD_OUT if contract.varies or declared else 0
         random_shapes = [self._random_shape(rng, declared, place) for place in range(count)]
         found += sorted(random_shapes, key=lambda one: tuple(one.values()))

@@ -73,7 +73,8 @@ def test_odd_sizes_even_sizes_and_a_larger_batch_are_held_out(tmp_path: Path, wa
     assert {size % 2 for size in drawn} == {0, 1}
     assert any(shape["batch"] * shape["x_1"] % 2 for shape in found.held_out)
     assert any(shape["batch"] > 16 for shape in found.held_out)
-    for left_out in (":, x.shape[1] // 2 * 2 :", "16:"):
+    assert any(257 <= shape["batch"] <= 400 for shape in found.held_out)
+    for left_out in (":, x.shape[1] // 2 * 2 :", "16:", "256:"):
         wrong = (
             f"def scaled(x, weight):\n    y = x * (weight / weight.numel())\n    y[{left_out}] = 0\n    return y\n"
         )
