@@ -85,7 +85,9 @@ def _show(document: dict[str, object]) -> None:
     """Print one line for each operand, weight and result, then the facts about the whole task."""
     arguments, weights, results = (_listed(document, key) for key in ("arguments", "weights", "results"))
     dtype = str(document["dtype"])
-    rows = [_argument(one, dtype) for one in arguments]
+    kinds = document["kinds"]
+    assert isinstance(kinds, list)
+    rows = [_argument(one, dtype, leaves_range="outside_range" in kinds) for one in arguments]
     near = "near the model's initial values"
     rows += [("weight", ", ".join(map(str, _names(one))), _form(one, dtype), near) for one in weights]
     rows += [("result", "", _form(one, dtype), _error(one)) for one in results]
@@ -119,14 +121,16 @@ def _names(weight: dict[str, object]) -> list[object]:
     return names
 
 
-def _argument(one: dict[str, object], dtype: str) -> tuple[object, ...]:
+def _argument(one: dict[str, object], dtype: str, *, leaves_range: bool) -> tuple[object, ...]:
     if "literal" in one:
         return "constant", one["name"], "", one["literal"]
     drawn = one["drawn"]
     assert isinstance(drawn, dict)
     values = ", ".join(f"{key} {value}" for key, value in drawn.items() if key != "family")
     by = {"file": "by get_inputs()", "planted": "by get_inputs()"}.get(str(one.get("source")), "as declared")
-    return "operand", one["name"], _form(one, dtype), f"{drawn['family']}: {values}; {by}"
+    outside = leaves_range and drawn["family"] == "uniform" and by != "as declared"
+    also = ", asked outside of it too" if outside else ""
+    return "operand", one["name"], _form(one, dtype), f"{drawn['family']}: {values}; {by}{also}"
 
 
 def _form(one: dict[str, object], dtype: str) -> str:
