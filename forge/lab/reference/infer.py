@@ -34,7 +34,7 @@ from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
 from forge.lab.reference.soundness import is_sound, sound_seeds
 from forge.lab.reference.trial import tried
-from forge.lab.reference.usual_kinds import usual_kinds
+from forge.lab.reference.usual_kinds import judged_kinds, usual_kinds
 from forge.lab.torch_beside import import_torch_beside
 from forge.operations.operation import Operation
 from forge.operations.own import own_operation
@@ -179,7 +179,8 @@ class _Inference:
         self._progress("other values and other batches")
         heavy = self._contract.set_bytes > HEAVY_BYTES
         usual = (kind for kind in usual_kinds(self._contract) if not heavy or kind in HEAVY_KINDS)
-        self._answers.change_contract(kinds=tuple(filter(self._stays_sound, (*usual, *self._end_kinds()))))
+        sound = filter(self._stays_sound, (*usual, *(END_KINDS if self._has_numbers() else ())))
+        self._answers.change_contract(kinds=judged_kinds(sound))
         self._progress("the ends of its ranges")
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
         admission = with_precision(admission, self._answers, self._question.source, SEED, self._policy)
@@ -227,9 +228,6 @@ class _Inference:
     def _has_numbers(self) -> bool:
         """Return whether an operand has values at the ends of a range, which a kernel may treat wrong."""
         return any(not one.continuous for one in self._contract.tensors)
-
-    def _end_kinds(self) -> tuple[InputKind, ...]:
-        return END_KINDS if self._has_numbers() else ()
 
     def _require_same(self, case: Tensors, right: Tensors) -> None:
         """Ask the same question again. This is repeated at the end, after other calls."""
