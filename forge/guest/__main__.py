@@ -57,7 +57,8 @@ def _load_all(body: dict[str, object]) -> list[load.Function] | None:
     before = surroundings.look(())
     try:
         loaded = [load.load_function(f["path"], f["module"], f["entry_point"], wrap=f["wrap"]) for f in listed]
-        made = any(getattr(one, "holds_module", False) for one in loaded)  # which draws its weights
+        bound = [one for f, one in zip(listed, loaded, strict=True) if f["wrap"] != "none"]  # the others are foreign
+        made = any(getattr(one, "holds_module", False) for one in bound)  # which draws its weights
         status = before.status_after((), generators=not made) if judged else wire.DONE
         if status == wire.DONE:
             return loaded
