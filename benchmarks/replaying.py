@@ -99,7 +99,7 @@ class Bench:
             self.window_ns(side)
 
     def make_resident(self, sides: Sequence[LoadedKernel], sets: int) -> None:
-        """Go on in the resident regime: with so many sets at most, as many as half of the cache holds."""
+        """Go on in the resident regime, with at most `sets` operand sets: as many as half of the cache holds."""
         self.cases, self.resident = self.cases[:sets], True
         self.windows = windows_of(len(self.cases))
         self.lay_out(sides)

@@ -66,8 +66,9 @@ REFERENCE_KINDS: tuple[InputKind, ...] = (
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
 Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Then
 powers of two in rows of which some are equal. Then rows of one value each, whose products are thousands apart. Then
-a few numbers of each row that are far larger than the others, at other places in each row. Last, weights of either
-sign, which a norm that is new hasn't. Others are sixteen or hundreds of times as large as new ones.
+a few numbers of each row that are far larger than the others, at other places in each row. Then weights of either
+sign, which a norm that is new hasn't. Others are sixteen or hundreds of times as large as new ones. Then numbers near
+the range of a uniform operand and far outside of it. Last, normal ones 2^17 deviations away, and all on one side.
 
 For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values, and
 `large_columns` has such outliers."""
