@@ -175,7 +175,9 @@ def require_verdict(refused: Refused) -> None:
             hint="verify it on a GPU, or guard that by a tl.constexpr that the launch sets by x.is_cuda",
         )
     if refused.from_load:
-        raise EnvironmentUnfit(f"no verdict: {refused.reason.message}", hint="verify again when less runs here")
+        raise EnvironmentUnfit(
+            f"no verdict: {refused.reason.message}", hint="run the command again when less runs here"
+        )
 
 
 def tampered(message: str) -> Failed:

@@ -53,9 +53,10 @@ to eight elements divide it, and each row costs as much as some long ones."""
 MOST_BESIDE_LONG = 512
 """Size up to which one other axis is drawn beside a long row. Kernels have tiles of up to 256 columns, and code of
 their own where both are long."""
-BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, LARGEST_VOCABULARIES = (32_769, 65_535), (65_537, 98_304), (196_609, 270_000)
+BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, LARGEST_VOCABULARIES = (32_769, 65_535), (65_537, 98_304), (196_609, 2**18)
 """Ranges of the widths of three more long rows, in elements. A 16-bit counter overflows within the second one; models
-have vocabularies in the third one. Other axes have size one, so that a cache of keys of usual heads can be drawn."""
+have vocabularies in the third one. Triton takes 80 seconds to compile a norm with one block for 2^18 + 1 columns, and
+16 for 2^18. Other axes have size one, so that a cache of keys of usual heads can be drawn."""
 _VERY_LONG = (BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, LARGEST_VOCABULARIES)
 MOST_TOLD_ELEMENTS = 2**15
 """Number of elements in an operand of a shape with one telling size, at most. It is more only if the operand has more

@@ -244,14 +244,14 @@ class Answers:
         return (self._there or self._here).holds(inputs)
 
     def state(self, seed: int) -> Tensors:
-        """Return the module's initial weights under a seed; raise EnvironmentUnfit."""
+        """Return the module's initial weights under a seed; raise AnswersSometimes."""
         weights = self.contract.weights
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in weights)
-        return self._or_unfit(self._here.ask("module_state", (_seed(seed),), forms)) if weights else ()
+        return require_answer(self._here.ask("module_state", (_seed(seed),), forms)) if weights else ()
 
     def generated(self, seed: int, pattern: Pattern = "plain") -> Tensors:
-        """Return what the file's own get_inputs draws under a seed; raise EnvironmentUnfit."""
-        return self._or_unfit(self.try_generated(seed, pattern))
+        """Return what the file's own get_inputs draws under a seed; raise AnswersSometimes."""
+        return require_answer(self.try_generated(seed, pattern))
 
     def try_generated(self, seed: int, pattern: Pattern = "plain") -> Tensors | Refused:
         """Return what the file's own get_inputs draws under a seed, or why it doesn't.
@@ -261,12 +261,17 @@ class Answers:
         forms = tuple(Form(one.sizes, one.element or self.contract.dtype) for one in self.contract.tensors)
         return self._here.ask("module_inputs", (_seed(seed), _seed(PATTERNS.index(pattern))), forms)
 
-    def _or_unfit(self, answer: Tensors | Refused) -> Tensors:
-        if isinstance(answer, Refused):
-            raise EnvironmentUnfit(
-                f"the reference fails on this machine: {answer.reason.message}; {answer.log[-300:]}; run it again"
-            )
-        return answer
+
+class AnswersSometimes(EnvironmentUnfit):
+    """A reference failed at a question, and had answered one of the same form before."""
+
+
+def require_answer(answer: Tensors | Refused) -> Tensors:
+    """Return the answer; raise AnswersSometimes if there is none, since a similar question was answered before."""
+    if isinstance(answer, Refused):
+        log = f"; {answer.log[-300:]}" if answer.log else ""
+        raise AnswersSometimes(f"the reference failed in its guest: {answer.reason.message}{log}")
+    return answer
 
 
 def _ran_out(found: Tensors | Refused) -> bool:

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING
 from forge.domain.own_operation import Contract, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import UNIT_ROUNDOFF, Shape
-from forge.errors import EnvironmentUnfit
 from forge.lab.calls.load import arena_bytes_for
 from forge.lab.job import Job
 from forge.lab.judge import SMALLEST_SIZE
 from forge.lab.judge.elementwise import ROUNDINGS_BESIDE_SUM
 from forge.lab.reference.allowed_error import ERROR_FACTOR, ROUNDINGS, least_error
-from forge.lab.reference.answers import Answers, relative_error, rms
+from forge.lab.reference.answers import Answers, relative_error, require_answer, rms
 from forge.lab.reference.cancelled import usual_sizes, with_cancelled
 from forge.lab.reference.drawing import Drawing
 from forge.lab.reference.faint import with_faint
@@ -30,7 +29,6 @@ from forge.lab.reference.reference_guest import HERE, AnsweringDevice
 from forge.lab.reference.room import SETS_PER_GUEST, with_room
 from forge.lab.reference.rounding import widened
 from forge.operations.operation import Exact, Expectation, Expected, Operation
-from forge.sandbox.reply import Refused
 
 if TYPE_CHECKING:
     import torch
@@ -63,11 +61,11 @@ def bound(operation: Operation, answers: Answers, policy: Policy) -> Operation:
     count = len(contract.tensors)
 
     def reference(*inputs: torch.Tensor) -> Tensors:
-        values = or_unfit(answers.outputs(inputs, _shape(contract, inputs[:count]), wide=False))
+        values = require_answer(answers.outputs(inputs, _shape(contract, inputs[:count]), wide=False))
         return tuple(value.to(inputs[0].device) for value in values)
 
     def oracle(*inputs: torch.Tensor) -> tuple[Expected, ...]:
-        values = or_unfit(answers.outputs(inputs, _shape(contract, inputs[:count]), wide=contract.wide))
+        values = require_answer(answers.outputs(inputs, _shape(contract, inputs[:count]), wide=contract.wide))
         device = inputs[0].device
         pairs = zip(contract.results, values, strict=True)
         return tuple(expectation(contract, one, value.to(device), policy) for one, value in pairs)
@@ -147,14 +145,6 @@ def _shape(contract: Contract, tensors: Tensors) -> Shape:
     for one, tensor in zip(contract.tensors, tensors, strict=True):
         found |= {axis: int(size) for axis, size in zip(one.axes, tensor.shape, strict=True) if not axis.isdecimal()}
     return found
-
-
-def or_unfit(answer: Tensors | Refused) -> Tensors:
-    """Return the answer; raise EnvironmentUnfit if there is none, since a similar question was answered before."""
-    if isinstance(answer, Refused):
-        log = f"; {answer.log[-300:]}" if answer.log else ""
-        raise EnvironmentUnfit(f"the reference failed in its guest: {answer.reason.message}{log}")
-    return answer
 
 
 def rounded_up(error: float) -> float:

@@ -14,12 +14,12 @@ from forge.domain.input_kind import END_KINDS, InputKind
 from forge.domain.own_operation import BATCH, Contract, Result
 from forge.domain.policy import Policy
 from forge.domain.tensors import Shape
-from forge.errors import EnvironmentUnfit, ReferenceRefused
+from forge.errors import ReferenceRefused
 from forge.lab.calls.load import arena_bytes_for
 from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.job import Progress, processors
 from forge.lab.reference.allowed_error import least_error
-from forge.lab.reference.answers import Answers, equal, relative_error, same
+from forge.lab.reference.answers import Answers, AnswersSometimes, equal, relative_error, same
 from forge.lab.reference.arguments import arguments_of
 from forge.lab.reference.binding import rounded_up
 from forge.lab.reference.describe import SubmittedReference, describe, refusal
@@ -151,7 +151,7 @@ class _Inference:
         """Infer what the contract lacks; raise ReferenceRefused."""
         try:
             return self._run(rng, generator=generator)
-        except EnvironmentUnfit as error:  # the same call ran before, so it needs nearly all the memory
+        except AnswersSometimes as error:  # the same call ran before, so it needs nearly all the memory
             raise self._refused(f"it answers only sometimes: {error}") from error
 
     def _run(self, rng: random.Random, *, generator: bool) -> Inferred:

@@ -16,6 +16,7 @@ from forge.domain.evidence import Isolation
 from forge.domain.own_operation import Contract
 from forge.domain.policy import Policy
 from forge.domain.tensors import TORCH_NAMES, ElementType
+from forge.lab.calls.refusal import require_verdict
 from forge.lab.definitions.contract_file import CONTRACT_FILE, contract_file
 from forge.lab.job import STILL_S
 from forge.languages import LANGUAGES
@@ -84,7 +85,9 @@ class ReferenceGuest:
             answer = self._session.load(
                 tuple(GuestFunction("reference.py", contract.entry, wrap=one) for one in self._functions)
             )
-            self.failed = answer if isinstance(answer, Refused) else None
+            if isinstance(answer, Refused):
+                require_verdict(answer)
+                self.failed = answer
         except BaseException:
             self._open.close()
             raise
@@ -115,6 +118,8 @@ class ReferenceGuest:
         self.answering_ns += self._session.undelayed_ns
         if isinstance(answer, Refused):
             self._laid_out = None  # the guest may have had no room
+            if function != "module_fp64" or answer.reason.code != "OUT_OF_MEMORY":  # fewer samples may have room
+                require_verdict(answer)
             return answer
         return tuple(map(self._arena.read, slots.outputs))
 

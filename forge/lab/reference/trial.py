@@ -20,8 +20,8 @@ from forge.domain.tensors import UNIT_ROUNDOFF
 from forge.lab.judge.lower_precision import coarse
 from forge.lab.reference.admission import AdmissionDraw, admit
 from forge.lab.reference.allowed_error import ERROR_FACTOR, least_error
-from forge.lab.reference.answers import Answers, relative_error
-from forge.lab.reference.binding import bound, expectation, or_unfit, rounded_up
+from forge.lab.reference.answers import Answers, relative_error, require_answer
+from forge.lab.reference.binding import bound, expectation, rounded_up
 from forge.lab.reference.locality import NEIGHBOURHOODS, locals_of
 from forge.lab.reference.reference_guest import Tensors
 from forge.lab.reference.rounding import MOST_MAGNIFIED_ERROR, ONE_ROUNDING, ROUNDINGS_BEFORE, nearby, widened
@@ -99,7 +99,7 @@ def _question(answers: Answers, live: Operation, cases: Sequence[Tensors], place
     assert isinstance(reference, tuple)
 
     def asked(inputs: Tensors) -> Tensors:
-        return or_unfit(answers.asked("module", inputs, contract.shape))
+        return require_answer(answers.asked("module", inputs, contract.shape))
 
     return AdmissionDraw(
         inputs=case,

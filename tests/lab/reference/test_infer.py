@@ -1,8 +1,8 @@
 import pytest
 
 from forge.domain.own_operation import Constant, Generated, Normal, Operand, Uniform, Weight
-from forge.errors import ReferenceRefused
-from forge.lab.reference import describe
+from forge.errors import EnvironmentUnfit, ReferenceRefused
+from forge.lab.reference import describe, reference_guest
 from forge.lab.reference.describe import Declared
 from forge.operations.own import own_operation
 from forge.sandbox.isolation import Walls
@@ -166,6 +166,20 @@ def test_a_reference_that_takes_too_long_is_refused(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(describe, "LIMIT_S", 1.0)
     with pytest.raises(ReferenceRefused, match="takes longer than 1 s"):
         ask("import torch\ndef kernel(x):\n    while True: pass\n" + INPUTS)
+
+
+@pytest.mark.parametrize("function", ["kernel(x)", "get_inputs()"])
+def test_a_reference_that_a_busy_machine_ends_is_not_refused(
+    function: str, monkeypatch: pytest.MonkeyPatch, walls: Walls
+) -> None:
+    monkeypatch.setattr(reference_guest, "SESSION_LIMIT_S", 6.0)
+    source = "import time, torch\ncalls = []\ndef kernel(x):\n    return x * 2\n" + INPUTS
+    stands = source.replace(
+        f"def {function}:\n",
+        f"def {function}:\n    calls.append(1)\n    if len(calls) > 4:\n        time.sleep(600)\n",
+    )
+    with pytest.raises(EnvironmentUnfit, match="no verdict"):
+        ask(stands)
 
 
 def test_a_model_is_inferred_with_its_operands_weights_and_batches(walls: Walls) -> None:
