@@ -21,6 +21,7 @@ from forge.domain.authoring import Ask
 from forge.errors import UnknownName, UsageError
 from tests.app.model_server import Refuse, Reply, Say, serving
 
+pytestmark = pytest.mark.slow  # it imports the clients of all providers
 ASK = Ask(model="openai:m", prompt="write a kernel", most_tokens=100, temperature=0.5)
 KEY = "sk-very-secret"
 PROVIDERS = (("openai", "/v1"), ("openai-responses", "/v1"), ("anthropic", ""))

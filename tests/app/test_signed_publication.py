@@ -16,6 +16,7 @@ from forge.domain.digest import canonical, sha256
 from forge.lookup import Registry
 from tests.shipped import copy_shipped_ledger
 
+pytestmark = pytest.mark.slow
 KERNEL = "triton_gated_rmsnorm_quant_h100_bf16_b4096_h4096_v1"
 OTHER = "triton_cross_entropy_h100_bf16_tokens1024_vocabsize32000_v1"
 SHAPE = {"batch": 4096, "hidden_size": 4096}

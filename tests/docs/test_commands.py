@@ -61,6 +61,7 @@ def hinted():
                     yield f"{path.relative_to(ROOT)}:{node.lineno}", found[1].split()
 
 
+@pytest.mark.slow
 def test_each_command_that_an_error_suggests_exists_with_its_options():
     suggested = list(hinted())
     assert len(suggested) > 100
