@@ -38,7 +38,10 @@ def test_a_candidate_that_is_slow_in_each_of_its_guests_is_ended_by_what_all_of_
     job = replace(job_for(SLOW, language="torch"), allowance=Allowance(1.5, wall_s=3600.0))
     found = next(one for one in (asked_once(job) for _ in range(20)) if isinstance(one, Failed))
     assert found.reason.code == "TIMEOUT"
-    assert found.reason.message == "the guests of the candidate used up their 1.5 s of processor time together"
+    used_up = "the guests of the candidate used up their 1.5 s of processor time together"
+    assert found.observed == used_up
+    size = ", ".join(f"{axis}={count}" for axis, count in job.shape.items())
+    assert found.reason.message == f"{used_up}, at {size} with normal inputs"
 
 
 def test_a_new_workspace_limits_a_candidate_and_an_old_policy_does_not() -> None:

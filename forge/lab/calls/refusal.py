@@ -27,6 +27,8 @@ THRESHOLD = "1 x the bound, every element"
 """Words in which a finding says what was allowed of an answer."""
 _FAULT_SIGNALS = (signal.SIGSEGV, signal.SIGBUS)
 """Signals of the system for an access outside the process's memory."""
+_BY_SIZE: frozenset[ReasonCode] = frozenset({"RUNTIME_ERROR", "TIMEOUT", "OUT_OF_MEMORY"})
+"""Reason codes whose message names the size of the call that has no answer. A domain may leave such sizes out."""
 _REFUSAL_BY_PAGES: dict[Pages, tuple[ReasonCode, str]] = {
     "closed_after": ("OUT_OF_BOUNDS", "an access past an input's end: each ended where an unreachable page begins"),
     "closed_before": (
@@ -160,7 +162,7 @@ def no_answer(refused: Refused, placement: Placement, case: Case | None = None) 
         code, message = _REFUSAL_BY_PAGES[placement.pages]
         reason = Reason(code=code, message=f"{message}; it ended the process, at {_size(case)}")
     observed = reason.message
-    if case is not None and reason.code == "RUNTIME_ERROR":
+    if case is not None and reason.code in _BY_SIZE:
         reason = reason.model_copy(update={"message": f"{observed}, at {_size(case)} with {case.kind} inputs"})
     return Failed(
         reason=reason, observed=observed, threshold="every call returns", log=refused.log, raised=refused.raised
