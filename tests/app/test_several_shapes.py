@@ -27,7 +27,7 @@ def shape(batch: int) -> dict[str, int]:
 
 
 def measured(candidate_ns: float, confirmed_ns: float | None = None) -> Measured:
-    again = samples(candidate_ns=confirmed_ns or candidate_ns)
+    again = samples(candidate_ns=confirmed_ns or candidate_ns, later=50)
     return Measured(samples=samples(candidate_ns=candidate_ns), floor_ns=20_000.0, claims={}, confirmation=again)
 
 

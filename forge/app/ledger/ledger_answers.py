@@ -4,6 +4,7 @@ import contextlib
 from dataclasses import asdict
 from pathlib import Path
 
+from forge.app.ledger.recorded_policies import policy_problems
 from forge.app.stored.keys_place import keys_folder
 from forge.app.user.home import LEDGER_FILE, REGISTRY_FOLDER, RUNS_FOLDER
 from forge.app.user.user_paths import read_regular
@@ -13,7 +14,7 @@ from forge.ledger.audit.history import audit
 from forge.ledger.audit.report import KeptCheckpoint
 from forge.ledger.signatures.checkpoints import CHECKPOINT_FILE
 from forge.projections.imported import imported_refusals
-from forge.projections.reader_refusals import refusals
+from forge.projections.reader_refusals import are_sound, refusals
 from forge.proof.files import key_of, read
 from forge.proof.note import NOTE_LIMIT_BYTES
 
@@ -59,6 +60,8 @@ def verify_ledger(home: Path, *, checkpoint: Path | None = None, key: str | None
     )
     refused = refusals(home / LEDGER_FILE, after=report, full=full)
     refused += imported_refusals(home / LEDGER_FILE, after=report)
+    if full and are_sound(report):
+        refused += policy_problems(home / LEDGER_FILE, home / RUNS_FOLDER)
     found, vouching = report.checkpoint, report.vouching
     return {
         "ok": report.ok and not refused,

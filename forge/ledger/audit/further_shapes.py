@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.rule import baseline_used, reason_differences, unmet_by_measurement
 from forge.ledger.audit.samples import Document, first_and_confirmation, workload
+from forge.ledger.audit.whole_measurements import part_differences
 
 _OWN = ("run_id", "attempt", "candidate", "task_id", "verified_seq", "env_sha256", "policy_sha256")
 """Fields that a measurement at a further shape shares with its benchmark."""
@@ -26,6 +27,7 @@ def shape_differences(
     if samples is not None:
         yield from differences(workload(samples, recorded), recorded, "timing")
         yield from differences(1, len(samples["attempts"]), "samples.attempts")
+        yield from part_differences(samples, policy)
     used = baseline_used(task, recorded)
     said = {"baseline_used": used, "shape": recorded["shape"], "samples_sha256": recorded["samples_sha256"]}
     yield from differences(said, event, "")

@@ -14,10 +14,12 @@ from forge.ledger.audit.differences import Difference, differences
 from forge.ledger.audit.each_ledger import Row
 from forge.ledger.audit.early_stop import stop_differences
 from forge.ledger.audit.further_shapes import proven_shapes, shape_differences, unnamed_evidence
+from forge.ledger.audit.measured_sides import side_differences
 from forge.ledger.audit.replicated import replication_differences
 from forge.ledger.audit.report import MALFORMED_ERRORS, AuditProblem
 from forge.ledger.audit.rule import (
     baseline_used,
+    claim_verdicts,
     counted_measurement,
     gate_differences,
     gate_texts,
@@ -27,6 +29,8 @@ from forge.ledger.audit.rule import (
 )
 from forge.ledger.audit.samples import Document, contenders_of, first_and_confirmation, summary, workload
 from forge.ledger.audit.stored import stored_document
+from forge.ledger.audit.verifications import GateLists, plan_differences
+from forge.ledger.audit.whole_measurements import part_differences, repeated_pairs
 from forge.proof.files import read
 
 _BENCHMARKS = ("BenchmarkRecorded", "BenchmarkFailed")
@@ -60,6 +64,7 @@ class Numbers:
         self._moved: set[str] = set()
         """Runs in whose family a kernel was promoted or withdrawn since their last benchmark."""
         self._invalid: set[int] = set()
+        self._gates = GateLists()
 
     def problems(self, rows: Iterable[Row]) -> Iterator[AuditProblem]:
         """Yield a problem for each field that differs from what its samples give."""
@@ -78,6 +83,9 @@ class Numbers:
         if kind in _BENCHMARKS:
             yield from self._of_benchmark(seq, event)
             return
+        if kind == "CandidateVerified":
+            judged = self._gates.differences(seq, event, self._tasks[event["task_id"]])
+            yield from ((seq, one) for one in judged)
         yield from ((seq, one) for one in self._of_statement(kind, event))
         self._remember(seq, kind, event)
 
@@ -127,6 +135,9 @@ class Numbers:
         if samples is None:
             return
         own = list(differences(workload(samples, recorded), recorded, "workloads[0]"))
+        policy = self._stored(event["policy_sha256"])
+        own += part_differences(samples, policy)
+        own += side_differences(event, self._tasks[event["task_id"]], recorded, policy)
         own += self._of_decision(event, recorded)
         own += list(self._of_attempts(event, samples, recorded["samples_sha256"]))
         kinds = [baseline["kind"] for _, baseline in timed]
@@ -160,6 +171,7 @@ class Numbers:
         if samples is not None:
             policy = self._stored(event["policy_sha256"])
             yield from stop_differences(event, self._tasks[event["task_id"]], policy, samples)
+            yield from part_differences(samples, policy)
             yield from self._of_attempts(event, samples, digest)
 
     def _of_baselines(
@@ -231,6 +243,8 @@ class Numbers:
         }
         yield from differences(expected, event, "")
         yield from unnamed_evidence(task, further, verified)
+        listing = self._stored(verified["artifact_sha256"]) if verified.get("artifact_sha256") else None
+        yield from plan_differences(recorded, listing)
         yield from gate_differences(event, verified)
         if policy is not None:
             yield from unmet_rules(task, policy, benchmark, verified)
@@ -243,6 +257,11 @@ class Numbers:
         samples = self._stored(digests[0]) if digests else None
         task, policy = self._tasks[first["task_id"]], self._stored(event["policy_sha256"])
         yield from replication_differences(event, first, task, policy, samples)
+        if samples is not None:
+            yield from part_differences(samples, policy)
+            before = self._stored(first["workloads"][0]["samples_sha256"])
+            measured = [one for each in (before, samples) if each for one in each["attempts"]]
+            yield from repeated_pairs(measured, "samples of both measurements")
 
     def _of_claim(self, event: Document) -> Iterator[Difference]:
         """Compare a claim's assessment with the confirmation, or for the first events with the first measurement."""
@@ -252,11 +271,12 @@ class Numbers:
             yield from differences(benchmark["stopped"]["ratio"], event["measured_value"], "measured_value")
             return
         (first,) = benchmark["workloads"]
-        ratios = [
-            speedup_over(one, claim["baseline"])["interval"]["ratio"] for one in (counted_measurement(first), first)
-        ]
-        if event["measured_value"] not in ratios:
-            yield from differences({"measured_value": ratios[0]}, event, "")
+        intervals = [speedup_over(one, claim["baseline"])["interval"] for one in (counted_measurement(first), first)]
+        meant = next((one for one in intervals if one["ratio"] == event["measured_value"]), intervals[0])
+        yield from differences({"measured_value": meant["ratio"]}, event, "")
+        verdicts = claim_verdicts(claim["value"], meant)
+        if event["verdict"] not in verdicts:
+            yield "verdict", " or ".join(verdicts), event["verdict"]
 
     def _of_conclusion(self, event: Document) -> Iterator[Difference]:
         conclusion = event["conclusion"]

@@ -53,7 +53,7 @@ def _of_judgement(kind: str, event: Document, report: Document) -> Document:
     expected = {name: event[name] for name in _OF_JUDGEMENT if name in event}
     expected["verdict"] = {"verdict": "accepted"} if accepted else {"verdict": "rejected", "reason": event["reason"]}
     expected |= {name: event[name] for name in _OLDER_WITHOUT if name in event and name in report}
-    expected |= {} if accepted else {"stage": event["stage"]}
+    expected |= {"counterexample": None} if accepted else {"stage": event["stage"]}
     if event.get("reused_seq") is None:
         expected |= {name: event[name] for name in _ABOUT if name in event} | {"environment": event["env_sha256"]}
         expected |= {"isolation": event["isolation"]} if accepted else {}
@@ -72,8 +72,8 @@ def _of_evidence(event: Document, report: Document, runs: Path) -> Iterator[Diff
     if "seeds_sha256" in event:
         seeds = json.dumps({"seeds": report["seeds"]}, separators=(",", ":"))
         yield from differences(hashlib.sha256(seeds.encode()).hexdigest(), event["seeds_sha256"], "seeds_sha256")
-    if event.get("artifact_sha256") and "built" in report:
-        listing = stored_document(runs, event["artifact_sha256"])
+    if "artifact_sha256" in event and "built" in report:
+        listing = stored_document(runs, event["artifact_sha256"]) if event["artifact_sha256"] else {"files": []}
         yield from differences(report["built"], listing and listing["files"], "artifact_sha256")
 
 

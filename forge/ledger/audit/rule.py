@@ -11,6 +11,8 @@ _LEVELS = ("none", "bubblewrap", "namespaces")
 """Levels of isolation, weakest first."""
 _FIELD_DEFAULTS = {"confirmation": False, "gpu_timing_authority": "host_slope", "replay_control_half_width": 0.02}
 """Value of each policy field for policies that are older than the field."""
+_UNDERSTATED_SHARE = 0.5
+"""Share of a measured interval's lower end below which a claim counts as understated."""
 _OLD_REGIMES = ["cold"]
 """Regimes of a policy that is older than the resident one."""
 
@@ -175,6 +177,15 @@ def gate_texts(policy: Document, benchmark: Document) -> dict[str, str]:
         found = speedup_over(again, used)["interval"]
         texts["confirmation"] = f"{found['ratio']:.3f}x, {found['low']:.3f} to {found['high']:.3f}x"
     return texts
+
+
+def claim_verdicts(claimed: float, interval: Document) -> tuple[str, ...]:
+    """Return what may be said of a claimed speedup; the first events know no understated one."""
+    if interval["high"] < 1:
+        return ("refuted",)
+    if claimed > interval["high"]:
+        return ("overstated",)
+    return ("understated", "confirmed") if claimed < _UNDERSTATED_SHARE * interval["low"] else ("confirmed",)
 
 
 def control_band(policy: Document, measured: Document) -> float:

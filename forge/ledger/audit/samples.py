@@ -132,6 +132,7 @@ def workload(document: Document, recorded: Mapping[str, Any]) -> Document:
     found = _measured(first, first.sides)
     harness = [time for pair in first.times("harness") for time in pair] if "harness" in first.sides else [0.0]
     return found | {
+        **({"protocol": document["protocol"]} if recorded.get("protocol") is not None else {}),
         "harness_ns": max(0.0, statistics.median(harness)),
         "floor_fraction": recorded["floor_ns"] / found["candidate"]["median_ns"],
         "rounds": min(map(len, first.times("candidate"))),
