@@ -12,7 +12,10 @@ from forge.operations.operation import Operation
 EDGES = (1, 2, 3, 7, 15, 16, 17, 31, 33, 63, 65, 127, 129, 255, 257, 1023, 1025, 4095, 4097)
 """Sizes of the axis that is summed over, besides those drawn in each octave. A missing tail, mask or remainder loop
 shows at one of them."""
-MODEL_WIDTHS = (64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 2880, 3072, 3584, 4096, 5120, 6144, 7168, 8192)
+MODEL_WIDTHS = (
+    *(64, 128, 256, 512, 768, 1024, 1536, 2048, 2304, 2560, 2880, 3072, 3584, 3840, 4096, 4544, 4608, 5120, 5376),
+    *(6144, 7168, 8192),
+)
 """Sizes of the axis that is summed over in published models, and powers of two. Kernels have code of their own for
 them, and no drawn size is likely to be one."""
 INTERPRETED_WIDTHS, INTERPRETED_ROWS = 4, 2

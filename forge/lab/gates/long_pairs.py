@@ -23,15 +23,20 @@ MOST_ELEMENTS, MOST_FLOPS = 2**20, 2**28
 """Number of elements in an operand, and of floating-point operations, at most. Chosen; each shape then takes some
 hundredths of a second."""
 Range = tuple[int, int]
-LARGE: tuple[tuple[Range, ...], ...] = (((257, 600), (4097, 8191)), ((4, 7), (4097, 8191)))
-"""Ranges of the rows and of the width together: a prompt of a wide model, and some requests with long pasts."""
+LARGE: tuple[tuple[Range, ...], ...] = (
+    ((257, 600), (4097, 8191)),
+    ((129, 500), (8193, 16_383)),
+    ((4, 7), (4097, 8191)),
+)
+"""Ranges of the rows and of the width together: prompts of wide models, and some requests with long pasts."""
 LARGE_FREE: tuple[tuple[Range, ...], ...] = (
     (FEW_ROWS, (1025, 2047), (2049, 3071)),
     ((17, 48), (2049, 2700), (2049, 2700)),
     ((2049, 3071), SHORT_WIDTHS, (9, 32)),
+    ((513, 700), (513, 640), (513, 560)),
 )
 """Ranges of the rows, of the width and of another axis together. They are weights in decoding, weights beside some
-rows, and many heads beside a long prompt."""
+rows, many heads beside a long prompt, and a product of which all three sizes are long."""
 MOST_LARGE_ELEMENTS, MOST_LARGE_FLOPS = 2**23, 2**30
 """Number of elements in an operand of these, and of floating-point operations, at most. Chosen; such a call takes
 some tenths of a second."""

@@ -22,8 +22,8 @@ EXTRA_THREADS = (31, 15, 5)
 """Number of threads beyond those that a guest usually has, in each attempt: fewer if some couldn't be started.
 Buffers of real kernels have room for 8, 16 or 32 threads; with 127 more, none could be started."""
 FEW_THREADS = range(2, 9)
-"""Numbers of threads that are all asked, with one question each. Chosen; serving programs mostly give a kernel so
-few, and each costs a guest."""
+"""Numbers of threads that are all asked, with three short questions each. Chosen; serving programs mostly give a
+kernel so few, and each costs a guest."""
 ROWS_PER_THREAD, WIDTHS = 9, (1025, 2047)
 """Number of rows for each thread, and the range of the odd width, in the second question."""
 NO_THREAD = "Resource temporarily unavailable"
@@ -45,7 +45,8 @@ def applies(job: Job) -> bool:
 def examine(job: Job, files: Mapping[str, bytes]) -> Finding:
     """Ask a guest with more threads and one with a single thread, at the public shape and with many rows.
 
-    Ask guests with few threads once each, with many rows.
+    Ask guests with few threads first a single row, then fewer rows than threads, then many. A kernel that chooses its
+    way in its first call is then asked for another one.
 
     The machine's guests share a limit on threads, so a thread that can't be started says nothing about the candidate.
     Raise EnvironmentUnfit if this happens in every attempt.
@@ -82,7 +83,12 @@ def _ask(job: Job, stage: Stage, count: int, rng: Seeded) -> int | Failed:
         if isinstance(kernel, Failed):
             return _with_threads(kernel, count)
         one_row = {**job.shape, rows: 1, reduced: odd_size(rng, *ROW_WIDTHS)}
-        asked = (_shortened(job, many),) if count in FEW_THREADS else (job.shape, many, many, one_row)
+        few_rows = {**job.shape, rows: rng.randint(2, max(2, count - 1)), reduced: rng.randint(*ROW_WIDTHS)}
+        asked = (
+            (_shortened(job, one_row), _shortened(job, few_rows), _shortened(job, many))
+            if count in FEW_THREADS
+            else (job.shape, many, many, one_row, _shortened(job, few_rows))
+        )
         for shape in asked:
             checked = kernel.check([kernel.case(shape)])
             if isinstance(checked, Failed):

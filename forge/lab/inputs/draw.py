@@ -109,12 +109,17 @@ def _angles(sizes: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
 
 
 def _with_empty_sums(values: torch.Tensor, rule: LogSums, generator: torch.Generator) -> torch.Tensor:
-    """Put the logarithm of an empty sum at some of the positions that the rule allows."""
+    """Put the logarithm of an empty sum at some of the positions that the rule allows.
+
+    In half of the draws, the same for all operands, whole rows are empty: a part without any key is so for all heads.
+    """
     import torch
 
-    odd = torch.arange(values.numel()).view(values.shape) % 2 == 1
+    whole = generator.initial_seed() % 2 == 0 and values.dim() > 1
+    sizes = (*values.shape[:1], *([1] * (values.dim() - 1))) if whole else values.shape
+    odd = torch.arange(math.prod(sizes)).view(sizes) % 2 == 1
     allowed = odd if rule.empty == "odd" else ~odd
-    empty = torch.rand(values.shape, generator=generator) < EMPTY_SHARE
+    empty = torch.rand(sizes, generator=generator) < EMPTY_SHARE
     return values.masked_fill(allowed & empty, -math.inf)
 
 

@@ -51,7 +51,7 @@ def draw_numbers(
             share = torch.rand(sizes, generator=generator)
             share = share if usual else _with_ends(share, generator)
             between = low + (high - low) * share if by == "difference" else low * (high / low) ** share
-            return between if usual or default is None else _alike(between, default, generator)
+            return between if usual else _alike(between, default, generator)
         case Chance():
             return torch.rand(sizes, generator=generator)
         case Counts(axis=axis, default=default):
@@ -77,19 +77,21 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     return share.masked_fill(rng < 0.125, 0.0).masked_fill(rng >= 0.875, 1.0)
 
 
-def _alike(drawn: torch.Tensor, default: float, generator: torch.Generator) -> torch.Tensor:
+def _alike(drawn: torch.Tensor, default: float | None, generator: torch.Generator) -> torch.Tensor:
     """Give all entries the default in a quarter of the draws, the same for all operands, as most requests do.
 
-    Otherwise give one number to all with a chance of a quarter, or the default to an eighth of them.
+    In another quarter give one number to all, in all operands. Otherwise do so with a chance of a quarter, or give
+    the default to an eighth of them.
     """
     import torch
 
     share = torch.rand(drawn.shape, generator=generator)
-    if generator.initial_seed() % 4 == 0:
-        share = torch.zeros_like(share)
-    elif random_below(4, generator) == 0 and drawn.numel():
-        drawn = drawn.reshape(-1)[:1].expand(drawn.numel()).reshape(drawn.shape).clone()
-    return drawn.masked_fill(share < DEFAULT_SHARE, default)
+    turn = generator.initial_seed() % 4
+    if turn == 0 and default is not None:
+        return torch.full_like(drawn, default)
+    if drawn.numel() and (turn == 1 or random_below(4, generator) == 0):
+        return drawn.reshape(-1)[:1].expand(drawn.numel()).reshape(drawn.shape).clone()
+    return drawn if default is None else drawn.masked_fill(share < DEFAULT_SHARE, default)
 
 
 def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
@@ -112,6 +114,8 @@ def _counts(sizes: tuple[int, ...], size: int, generator: torch.Generator) -> to
 
 TILE_POWERS = 8
 """Number of powers of two that a tile may have, from 1 on; kernels have tiles of up to 128 rows."""
+PAGE_POWERS = 6
+"""Number of powers of two that a page of a cache may have, from 8 slots on; engines have pages of 16 to 256."""
 Pattern = Callable[[int, int, "torch.Generator"], "torch.Tensor"]
 """Function of a number of entries, a total or a size, and a generator; it returns the entries."""
 
@@ -196,6 +200,27 @@ def _one_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
     return torch.cat([torch.arange(first, first + taken), torch.full((count - taken,), -1)])
 
 
+def _padded_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    """Return one run of slots and no slots after it, as a batch has them that is filled up to a usual size."""
+    import torch
+
+    taken = random_below(min(count, size) + 1, generator)
+    first = random_below(size - taken + 1, generator)
+    return torch.cat([torch.arange(first, first + taken), torch.full((count - taken,), -1)])
+
+
+def _pages(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
+    """Return slots of whole pages in any order, the last of them in part, as a cache in pages gives them."""
+    import torch
+
+    page = 2 ** (3 + random_below(PAGE_POWERS, generator))
+    while page > 8 and 2 * page > min(count, size):
+        page //= 2
+    starts = page * torch.randperm(size // page, generator=generator)
+    slots = (starts.unsqueeze(-1) + torch.arange(page)).flatten()[:count]
+    return torch.cat([slots, torch.full((count - len(slots),), -1)])
+
+
 def _runs_apart(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
     """Return two rising runs of slots with a gap between them, as in two pages of a cache, if there is room."""
     import torch
@@ -257,7 +282,7 @@ _PARTS: tuple[Pattern, ...] = (
 _SLOTS: tuple[Pattern, ...] = (
     *(_some_slots, _all_slots, _runs_up, _runs_down, _run_out_of_order, _no_slot),
     *(_one_run,) * 3,
-    *(_runs_apart,) * 2,
+    *(_runs_apart, _padded_run, _pages) * 2,
 )
-"""Patterns of slots; the first one is the usual one. The last two come more often, since kernels have code of their
-own for one run, and take other slots that rise for one."""
+"""Patterns of slots; the first one is the usual one. The last four come more often. Kernels have code of their own
+for one run and for pages, and take other slots that rise for one."""
