@@ -15,7 +15,7 @@ from forge.app.ledger.recorded_policies import policy_problems
 from forge.domain.digest import canonical, sha256
 from forge.ledger.audit.measured_sides import side_differences
 from forge.ledger.audit.reports import report_differences
-from forge.ledger.audit.rule import claim_verdicts
+from forge.ledger.audit.rule import claim_verdicts, unmet_rules
 from forge.ledger.audit.verifications import GateLists, plan_differences
 from forge.ledger.audit.whole_measurements import part_differences, repeated_pairs
 
@@ -116,10 +116,10 @@ def test_a_confirmation_and_a_replication_have_times_of_their_own() -> None:
     assert list(repeated_pairs(samples()["attempts"] * 2, "both")) != []
 
 
-def sides(change: Callable[[Json], object], **changed: object) -> list[str]:
+def sides(change: Callable[[Json], object], *, chosen_anew: bool = True, **changed: object) -> list[str]:
     altered = event(BENCHMARK)
     change(altered)
-    found = side_differences(altered, task(), altered["workloads"][0], policy() | changed)
+    found = side_differences(altered, task(), altered["workloads"][0], policy() | changed, chosen_anew=chosen_anew)
     return [path for path, _, _ in found]
 
 
@@ -136,6 +136,14 @@ def slower(altered: Json) -> None:
     altered["contenders"][0]["standing"] = {"outcome": "slower", "least_ns": 100.0}
 
 
+def beside(least_ns: float) -> Callable[[Json], None]:
+    def change(altered: Json) -> None:
+        standing = {"outcome": "slower", "least_ns": least_ns}
+        altered["contenders"].append({"contender": "liger.softmax", "version": "1", "standing": standing})
+
+    return change
+
+
 def absent(altered: Json) -> None:
     standing = {"outcome": "absent", "cause": "not_installed", "detail": ""}
     altered["contenders"].append({"contender": "liger.softmax", "version": None, "standing": standing})
@@ -145,7 +153,10 @@ def test_a_side_that_was_left_out_is_found() -> None:
     assert sides(lambda _: None) == []
     assert sides(without("compile")) == ["workloads[0].speedups"]
     assert sides(without(CONTENDER)) == ["contenders"]
-    assert sides(slower) == [f"contenders.{CONTENDER}"]
+    assert sides(slower) == ["contenders"]
+    assert sides(slower, chosen_anew=False) == []
+    assert sides(beside(5_000.0)) == ["contenders"], "the one in full took 5,139 ns"
+    assert sides(beside(5_200.0)) == []
     assert sides(absent) == []
     assert sides(absent, required_contenders=["liger"]) == ["contenders.liger.softmax"]
 
@@ -223,3 +234,11 @@ def test_a_policy_that_no_workspace_could_have_is_found(changed: Json, said: str
     found = list(policy_problems(ledger, tmp_path))
     assert [(one.seq, one.what) for one in found] == ([(2, "policy_sha256")] if said else [])
     assert said is None or said in found[0].found
+
+
+def test_a_promotion_stands_on_its_tasks_own_policy() -> None:
+    evidence = event(BENCHMARK), event(VERIFIED)
+    assert list(unmet_rules(task(), policy(), *evidence)) == []
+    for place in (0, 1):
+        weaker = [one | {"policy_sha256": "ab" * 32} if at == place else one for at, one in enumerate(evidence)]
+        assert [path for path, _, _ in unmet_rules(task(), policy(), *weaker)] == ["promotion rule 'same policy'"]

@@ -7,15 +7,15 @@ from forge.ledger.audit.samples import CONTENDER, Document
 
 _ALWAYS_THERE = ("eager", "compile")
 """Baselines that every operation has: if a task names one, each of its measurements has its times."""
-_LEAST_SHARE = 0.5
-"""Share of the fastest baseline's median time above which a contender lies that was left out as slower. Chosen: the
-choice of a run stays for its later attempts, whose screening may see other times."""
 
 
 def side_differences(
-    event: Document, task: Document, recorded: Document, policy: Document | None
+    event: Document, task: Document, recorded: Document, policy: Document | None, *, chosen_anew: bool
 ) -> Iterator[Difference]:
-    """Yield each baseline that is missing, and each contender whose standing its times contradict."""
+    """Yield each baseline that is missing, and each contender that its standing or others contradict.
+
+    `chosen_anew` says that no earlier attempt of the run had chosen its contenders.
+    """
     timed = [str(one["baseline"]) for one in recorded["speedups"]]
     for kind in _ALWAYS_THERE:
         if kind in task["baselines"] and kind not in timed:
@@ -26,11 +26,20 @@ def side_differences(
     standings = {name: one["standing"] for name, one in named.items()}
     in_full = sorted(name for name, one in standings.items() if one["outcome"] == "in_full")
     yield from differences(in_full, sorted(side for side in timed if side.startswith(CONTENDER)), "contenders")
-    least_ns = _LEAST_SHARE * min(one["baseline_median_ns"] for one in recorded["speedups"])
-    for name, one in standings.items():
-        if one["outcome"] == "slower" and one["least_ns"] < least_ns:
-            yield f"contenders.{name}", f"slower than {least_ns!r} ns, or timed in full", f"{one['least_ns']!r} ns"
+    if chosen_anew:
+        yield from _left_out(standings)
     yield from _required(event, () if policy is None else policy.get("required_contenders", ()))
+
+
+def _left_out(standings: dict[str, Document]) -> Iterator[Difference]:
+    """Yield each contender that was left out as slower, and isn't: all are timed by one clock before the choice."""
+    slower = [one["least_ns"] for one in standings.values() if one["outcome"] == "slower"]
+    chosen = [one["least_ns"] for one in standings.values() if one["outcome"] == "in_full"]
+    failed = any(one["outcome"] == "failed" for one in standings.values())  # perhaps one that had been chosen
+    if slower and not chosen and not failed:
+        yield "contenders", "the fastest in full", "none"
+    if slower and chosen and min(slower) < max(chosen):
+        yield "contenders", f"none faster than {max(chosen)!r} ns left out", repr(min(slower))
 
 
 def _required(event: Document, required: list[str] | tuple[str, ...]) -> Iterator[Difference]:

@@ -137,8 +137,9 @@ class Numbers:
         own = list(differences(workload(samples, recorded), recorded, "workloads[0]"))
         policy = self._stored(event["policy_sha256"])
         own += part_differences(samples, policy)
-        own += side_differences(event, self._tasks[event["task_id"]], recorded, policy)
-        own += self._of_decision(event, recorded)
+        task, anew = self._tasks[event["task_id"]], len(samples["attempts"]) == 1
+        own += side_differences(event, task, recorded, policy, chosen_anew=anew)
+        own += self._of_decision(event, recorded, task, policy)
         own += list(self._of_attempts(event, samples, recorded["samples_sha256"]))
         kinds = [baseline["kind"] for _, baseline in timed]
         own += list(differences([one["baseline"] for one in recorded["speedups"]], kinds, "baselines"))
@@ -184,8 +185,9 @@ class Numbers:
                 expected |= {"timing": summary(first, baseline["kind"])}
             yield from ((place, one) for one in differences(expected, baseline, ""))
 
-    def _of_decision(self, event: Document, recorded: Document) -> Iterator[Difference]:
-        task, policy = self._tasks[event["task_id"]], self._stored(event["policy_sha256"])
+    def _of_decision(
+        self, event: Document, recorded: Document, task: Document, policy: Document | None
+    ) -> Iterator[Difference]:
         used = baseline_used(task, recorded)
         yield from differences({"baseline_used": used}, event, "")
         yield from differences(task["shape"], recorded["shape"], "workloads[0].shape")
@@ -234,7 +236,7 @@ class Numbers:
             "speedup": final["interval"],
             "baseline_median_ns": final["baseline_median_ns"],
             "candidate_median_ns": counted_measurement(recorded)["candidate"]["median_ns"],
-            "policy_sha256": benchmark["policy_sha256"],
+            "policy_sha256": task["policy_sha256"],
             "coverage": {
                 "measured": [recorded["shape"], *proven_shapes(task, benchmark, further, policy, verified)],
                 "verified": verified["shapes_verified"],

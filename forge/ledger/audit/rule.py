@@ -118,6 +118,7 @@ def unmet_rules(task: Document, policy: Document, benchmark: Document, verified:
         ("measured shape", repr(task["shape"]), workload["shape"] == task["shape"]),
         ("gates", "every gate passed", _all_gates_passed(verified)),
         ("not simulated", "a verification on the target", verified["simulated"] is False),
+        ("same policy", "the task's in all evidence", _same_policy(task, benchmark, verified)),
     )
     unmet = [(name, wanted) for name, wanted, met in of_evidence if not met]
     for name, wanted in (*unmet, *unmet_by_measurement(task, policy, benchmark, verified)):
@@ -221,6 +222,10 @@ def _confirmed(task: Document, policy: Document, workload: Document, used: str) 
         return True
     again = workload.get("confirmation")
     return again is not None and _unmet_by_confirmation(task, policy, workload, again, used) is None
+
+
+def _same_policy(task: Document, *evidence: Document) -> bool:
+    return all(one["policy_sha256"] == task["policy_sha256"] for one in evidence)
 
 
 def _all_gates_passed(verified: Document) -> bool:

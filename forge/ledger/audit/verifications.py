@@ -27,7 +27,8 @@ class GateLists:
         names = frozenset(gate["name"] for gate in event["gates"])
         if missing := sorted(_ALWAYS - names):
             yield "gates", "every gate that each judge asks", f"none of {', '.join(missing)}"
-        judge = (event.get("gates_sha256"), task["op"], task["language"], task["target"]["platform"])
+        about = (task["op"], task["inputs_sha256"], task["language"], task["target"]["platform"])
+        judge = (event.get("gates_sha256"), *about)
         asked = names - _BY_MACHINE
         before, known = self._first.setdefault((*judge, event["simulated"]), (seq, asked))
         if asked != known:
