@@ -76,8 +76,8 @@ class AsKind(Value):
 class LogSums(AsKind):
     """Logarithms of sums of exponentials, of the workload's kind. That of an empty sum is minus infinity.
 
-    In three unusual kinds, a quarter of the entries at even or at odd positions are empty. In half of these draws it
-    is whole rows that are empty. Of two operands, one with even positions and one with odd ones, at most one is empty
+    In three unusual kinds, a quarter of the entries at even or at odd positions are empty. In half of the rows it is
+    whole rows that are empty. Of two operands, one with even positions and one with odd ones, at most one is empty
     at any position.
     """
 

@@ -74,7 +74,7 @@ def test_labels_of_no_extremes_are_anywhere() -> None:
 
 def test_counts_reach_from_less_than_none_to_more_than_all_half_of_them_few() -> None:
     spec = TensorSpec(name="k", axes=("rows",), values=Counts(axis="size"))
-    counts = drawn(spec, {"rows": 4000, "size": 5000}, 1)
+    counts = drawn(spec, {"rows": 4000, "size": 5000}, 2)
     low, high = Counts.ends(5000)
     assert int(counts.min()) == low
     assert 5000 < int(counts.max()) < high

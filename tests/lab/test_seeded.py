@@ -97,13 +97,12 @@ def test_three_draws_have_each_special_value_in_the_last_weight() -> None:
         assert {str(weight[-1].item()) for weight in drawn} == {"nan", "inf", "-inf"}
 
 
-def test_seeds_of_one_kind_alone_take_turns() -> None:
-    rng = Seeded(5, "contents")
+def test_seeds_of_kinds_with_patterns_of_their_own_take_turns_by_themselves_and_others_together() -> None:
     seeds = CaseSeeds(Seeded(5, "contents"))
-    assert [seeds.next("normal") for _ in range(3)] == [rng.getrandbits(SEED_BITS) for _ in range(3)]
-    first = seeds.next("equal_weights")
-    seeds.next("special_rows")
-    assert (seeds.next("equal_weights") - first) % TURNS == 1
+    first, own = seeds.next("normal"), seeds.next("equal_weights")
+    assert (seeds.next("mixed") - first) % TURNS == 1
+    assert (seeds.next("equal_weights") - own) % TURNS == 1
+    assert (seeds.next("normal") - first) % TURNS == 2
 
 
 def test_turns_fit_the_patterns_of_each_operation() -> None:

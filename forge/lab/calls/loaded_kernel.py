@@ -27,6 +27,7 @@ from forge.lab.finding import Failed
 from forge.lab.inputs.draw import draw
 from forge.lab.inputs.inside import Inside
 from forge.lab.inputs.seeded import CaseSeeds, Seeded, new_seed
+from forge.lab.inputs.shape_budget import with_room
 from forge.lab.inputs.undivided import undivided_if_small
 from forge.lab.judge.reference_call import outputs_of
 from forge.lab.observed import Case, Observed, flushed, for_oracle, rotated
@@ -79,8 +80,9 @@ class LoadedKernel:
         return self.tuner.configurations() if refused is None else no_answer(refused, PLAIN)
 
     def shapes(self, *wanted: Mapping[str, int]) -> tuple[Mapping[str, int], ...]:
-        """Return the wanted shapes; the public one alone if the operation isn't defined at others."""
-        return tuple(map(self.inside.within, self.definition.shapes(self.shape, *wanted)))
+        """Return the wanted shapes, some with room; the public one alone if the operation isn't defined at others."""
+        roomy = (with_room(self.operation, shape, self.rng) for shape in wanted)
+        return tuple(map(self.inside.within, self.definition.shapes(self.shape, *roomy)))
 
     def case(
         self,

@@ -40,6 +40,8 @@ rows, many heads beside a long prompt, and a product of which all three sizes ar
 MOST_LARGE_ELEMENTS, MOST_LARGE_FLOPS = 2**23, 2**30
 """Number of elements in an operand of these, and of floating-point operations, at most. Chosen; such a call takes
 some tenths of a second."""
+LARGE_DRAWS = 16
+"""Number of draws of such a shape until one is quick, at most. Chosen: a fifth of those with many heads isn't."""
 LEAST = 33
 """Size from which an axis that had to be shortened still counts as long."""
 
@@ -70,14 +72,20 @@ def _large(kernel: LoadedKernel, operation: Operation) -> Iterator[dict[str, int
     wanted: list[tuple[tuple[str, ...], tuple[Range, ...]]] = [((rows, reduced), ends) for ends in LARGE]
     wanted += [((rows, reduced, axis), ends) for axis in operation.free_axes for ends in LARGE_FREE]
     for axes, ranges in wanted:
-        sizes = {axis: _drawn(kernel, axis, ends) for axis, ends in zip(axes, ranges, strict=True)}
         ones = dict.fromkeys((axis for axis in operation.free_axes if axis not in axes), 1)
-        for shape in ({**_short(kernel, operation), **sizes}, {**kernel.shape, **ones, **sizes}):
-            if largest_operand(operation, shape) <= MOST_LARGE_ELEMENTS and (
-                costs_of(operation, shape)[1] <= MOST_LARGE_FLOPS
-            ):
+        for _ in range(LARGE_DRAWS):
+            sizes = {axis: _drawn(kernel, axis, ends) for axis, ends in zip(axes, ranges, strict=True)}
+            shapes = ({**_short(kernel, operation), **sizes}, {**kernel.shape, **ones, **sizes})
+            shape = next((one for one in shapes if _is_quick(operation, one)), None)
+            if shape is not None:
                 yield shape
                 break
+
+
+def _is_quick(operation: Operation, shape: Mapping[str, int]) -> bool:
+    return (
+        largest_operand(operation, shape) <= MOST_LARGE_ELEMENTS and costs_of(operation, shape)[1] <= MOST_LARGE_FLOPS
+    )
 
 
 def _short(kernel: LoadedKernel, operation: Operation) -> dict[str, int]:

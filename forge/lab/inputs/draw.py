@@ -111,16 +111,18 @@ def _angles(sizes: tuple[int, ...], generator: torch.Generator) -> torch.Tensor:
 def _with_empty_sums(values: torch.Tensor, rule: LogSums, generator: torch.Generator) -> torch.Tensor:
     """Put the logarithm of an empty sum at some of the positions that the rule allows.
 
-    In half of the draws, the same for all operands, whole rows are empty: a part without any key is so for all heads.
+    In half of the rows, the same for all operands, only whole rows are empty: a part without any key is so for all
+    heads.
     """
     import torch
 
-    whole = generator.initial_seed() % 2 == 0 and values.dim() > 1
-    sizes = (*values.shape[:1], *([1] * (values.dim() - 1))) if whole else values.shape
-    odd = torch.arange(math.prod(sizes)).view(sizes) % 2 == 1
+    rows = torch.arange(len(values)).view(-1, *[1] * (values.dim() - 1))
+    whole = (rows // 2 + generator.initial_seed()) % 2 == 0
+    odd = torch.where(whole, rows, torch.arange(values.numel()).view(values.shape)) % 2 == 1
     allowed = odd if rule.empty == "odd" else ~odd
-    empty = torch.rand(sizes, generator=generator) < EMPTY_SHARE
-    return values.masked_fill(allowed & empty, -math.inf)
+    share = torch.rand(values.shape, generator=generator)
+    share = torch.where(whole, share[(slice(None), *[slice(1)] * (values.dim() - 1))], share)
+    return values.masked_fill(allowed & (share < EMPTY_SHARE), -math.inf)
 
 
 def _equal_to(values: torch.Tensor, earlier: Sequence[torch.Tensor]) -> torch.Tensor:

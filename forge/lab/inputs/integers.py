@@ -28,7 +28,7 @@ def draw_numbers(
 ) -> torch.Tensor:
     """Draw one operand, with the sizes of `spec` at `shape`; `earlier_operands` are those drawn before it.
 
-    If it isn't `usual`, the pattern is random.
+    If it isn't `usual`, the seed's remainder chooses the pattern, so that draws in turn have all of them.
     """
     import torch
 
@@ -58,10 +58,10 @@ def draw_numbers(
             counts = _counts(sizes, shape[axis], generator)
             return counts if usual else _alike(counts, default, generator)
         case Parts(axis=axis):
-            pattern = _PARTS[0 if usual else random_below(len(_PARTS), generator)]
+            pattern = _PARTS[0 if usual else generator.initial_seed() % len(_PARTS)]
             return pattern(count, shape[axis], generator).view(sizes)
         case Slots(axis=axis):
-            pattern = _SLOTS[0 if usual else random_below(len(_SLOTS), generator)]
+            pattern = _SLOTS[0 if usual else generator.initial_seed() % len(_SLOTS)]
             return pattern(count, shape[axis], generator).view(sizes)
         case AsKind():
             raise ValueError(f"{spec.name} follows the kind of workload")
@@ -114,6 +114,8 @@ def _counts(sizes: tuple[int, ...], size: int, generator: torch.Generator) -> to
 
 TILE_POWERS = 8
 """Number of powers of two that a tile may have, from 1 on; kernels have tiles of up to 128 rows."""
+USUAL_PAGE = 16
+"""Number of slots in a page that vLLM has unless told otherwise."""
 PAGE_POWERS = 6
 """Number of powers of two that a page of a cache may have, from 8 slots on; engines have pages of 16 to 256."""
 Pattern = Callable[[int, int, "torch.Generator"], "torch.Tensor"]
@@ -201,19 +203,26 @@ def _one_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
 
 
 def _padded_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
-    """Return one run of slots and no slots after it, as a batch has them that is filled up to a usual size."""
+    """Return one run of slots and no slots after it, as a batch has them that is filled up to a usual size.
+
+    The run is the longer one of two random ones: such batches are mostly full.
+    """
     import torch
 
-    taken = random_below(min(count, size) + 1, generator)
+    taken = max(random_below(min(count, size) + 1, generator) for _ in range(2))
     first = random_below(size - taken + 1, generator)
     return torch.cat([torch.arange(first, first + taken), torch.full((count - taken,), -1)])
 
 
 def _pages(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
-    """Return slots of whole pages in any order, the last of them in part, as a cache in pages gives them."""
+    """Return slots of whole pages in any order, the last of them in part, as a cache in pages gives them.
+
+    Every other page is of usual size.
+    """
     import torch
 
-    page = 2 ** (3 + random_below(PAGE_POWERS, generator))
+    any_page = 2 ** (3 + random_below(PAGE_POWERS, generator))
+    page = any_page if generator.initial_seed() // len(_SLOTS) % 2 else USUAL_PAGE
     while page > 8 and 2 * page > min(count, size):
         page //= 2
     starts = page * torch.randperm(size // page, generator=generator)

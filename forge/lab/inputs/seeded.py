@@ -18,7 +18,7 @@ TURNS = 180
 """Number that the numbers of patterns divide: those of rows for up to four operands, and those of weights. Chosen
 as the smallest such number: a larger one leaves fewer seeds."""
 IN_TURN: frozenset[InputKind] = frozenset({"special_rows", "special_weights", "equal_weights"})
-"""Kinds whose patterns follow from their seed's remainder."""
+"""Kinds with patterns of their own, which follow from their seed's remainder."""
 _DIGEST_BITS = 256
 """Number of bits of a SHA-256 digest."""
 
@@ -50,18 +50,19 @@ class Seeded(random.Random):
 
 
 class CaseSeeds:
-    """Seeds of cases; those of a kind with patterns take turns in their remainders, so that few draws have all."""
+    """Seeds of cases that take turns in their remainders, so that few draws have all patterns.
+
+    Those of a kind with patterns of its own take turns by themselves, all others together.
+    """
 
     def __init__(self, rng: Seeded) -> None:
         self._rng = rng
-        self._turns: dict[InputKind, int] = {}
+        self._turns: dict[InputKind | None, int] = {}
 
     def next(self, kind: InputKind) -> int:
-        """Return a seed for the next case of a kind; a kind's first remainder is random."""
-        seed = self._rng.getrandbits(SEED_BITS)
-        if kind not in IN_TURN:
-            return seed
-        self._turns[kind] = turn = self._turns.get(kind, seed) + 1
+        """Return a seed for the next case of a kind; the first remainder of those that take turns is random."""
+        seed, own = self._rng.getrandbits(SEED_BITS), kind if kind in IN_TURN else None
+        self._turns[own] = turn = self._turns.get(own, seed) + 1
         return seed - seed % TURNS + turn % TURNS
 
 

@@ -8,6 +8,7 @@ import math
 import random
 from collections.abc import Mapping
 
+from forge.domain.tensors import Slots
 from forge.operations.operation import Operation
 
 MOST_DRAWN = 2**24
@@ -20,6 +21,9 @@ MOST_FLOPS = 2**34
 """Floating-point operations of one call up to which another axis is made longer. Chosen; the oracle takes about a
 second for as many in fp64 on one core."""
 
+ROOM_SHARE, MOST_WITH_ROOM = 0.5, 2**20
+"""Chance that a cache has a slot for each token, and number of elements in its largest operand, at most. Chosen; a
+cache that is too short for its tokens is also asked, but those of engines are long."""
 HALF_ODD_WIDTHS = (16, 512)
 """Range of half of an odd width, so that the width has several blocks of any usual size and a remainder."""
 
@@ -79,3 +83,14 @@ def affordable(
             break
         smaller[longest] //= 2
     return smaller
+
+
+def with_room(operation: Operation, shape: Mapping[str, int], rng: random.Random) -> Mapping[str, int]:
+    """Return the shape, at random with slots for all entries that name one, if it stays quick."""
+    for spec in operation.inputs:
+        if isinstance(spec.values, Slots):
+            entries, roomy = math.prod(spec.sizes(shape)), dict(shape)
+            roomy[spec.values.axis] = entries + rng.randint(0, entries)
+            short = shape[spec.values.axis] < entries and rng.random() < ROOM_SHARE
+            shape = roomy if short and largest_operand(operation, roomy) <= MOST_WITH_ROOM else shape
+    return shape
