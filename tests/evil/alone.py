@@ -24,7 +24,7 @@ def refusal_by(name: str, job: Job) -> Reason:
         assert examined.gates[-1].name == name
         return examined.verdict.reason
     finding = _finding(name, job)
-    assert isinstance(finding, Failed), finding
+    assert isinstance(finding, Failed), finding.observed
     return finding.reason
 
 

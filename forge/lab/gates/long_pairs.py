@@ -67,7 +67,7 @@ def long_pairs(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _large(kernel: LoadedKernel, operation: Operation) -> Iterator[dict[str, int]]:
-    """Yield shapes with large operands; other axes are short, or have size one if they must."""
+    """Yield shapes with large operands; other axes are short, and have size one only if they must."""
     rows, reduced = operation.row_axis, operation.reduced_axis
     wanted: list[tuple[tuple[str, ...], tuple[Range, ...]]] = [((rows, reduced), ends) for ends in LARGE]
     wanted += [((rows, reduced, axis), ends) for axis in operation.free_axes for ends in LARGE_FREE]
@@ -75,7 +75,7 @@ def _large(kernel: LoadedKernel, operation: Operation) -> Iterator[dict[str, int
         ones = dict.fromkeys((axis for axis in operation.free_axes if axis not in axes), 1)
         for _ in range(LARGE_DRAWS):
             sizes = {axis: _drawn(kernel, axis, ends) for axis, ends in zip(axes, ranges, strict=True)}
-            shapes = ({**_short(kernel, operation), **sizes}, {**kernel.shape, **ones, **sizes})
+            shapes = ({**_short(kernel, operation, least=2), **sizes}, {**kernel.shape, **ones, **sizes})
             shape = next((one for one in shapes if _is_quick(operation, one)), None)
             if shape is not None:
                 yield shape
@@ -88,8 +88,9 @@ def _is_quick(operation: Operation, shape: Mapping[str, int]) -> bool:
     )
 
 
-def _short(kernel: LoadedKernel, operation: Operation) -> dict[str, int]:
-    free = {axis: kernel.rng.randint(1, max(1, min(MOST_FREE, kernel.shape[axis]))) for axis in operation.free_axes}
+def _short(kernel: LoadedKernel, operation: Operation, *, least: int = 1) -> dict[str, int]:
+    most = {axis: max(1, min(MOST_FREE, kernel.shape[axis])) for axis in operation.free_axes}
+    free = {axis: kernel.rng.randint(min(least, size), size) for axis, size in most.items()}
     rows, width = log_uniform(kernel.rng, *FEW_ROWS), log_uniform(kernel.rng, *SHORT_WIDTHS)
     return {**kernel.shape, **free, operation.row_axis: rows, operation.reduced_axis: width}
 
