@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from forge.domain.digest import canonical
 from tests.ledger.forging import forge
-from tests.second_verifier import promotions_again
+from tests.second_verifier import numbers_again, promotions_again
 from tests.second_verifier.canonical import canonical as canonical_by_the_page
 from tests.shipped import copy_shipped_ledger
 
@@ -184,6 +184,14 @@ def test_a_promotion_of_something_else_than_its_evidence_is_found(case: str, shi
     change(shipped)
     promotions_again.check(shipped, faults, digest_by_the_page)
     assert name in [fault[1] for fault in faults], faults
+
+
+def test_a_benchmark_whose_baselines_were_left_out_is_found(shipped: Events) -> None:
+    tasks = [one for one in shipped if one[1] == "TaskCreated"]
+    last = next(one for one in reversed(shipped) if one[1] == "BenchmarkRecorded")
+    faults = list[list[object]]()
+    numbers_again.check(ROOT, [*tasks, last], faults)
+    assert faults == [[last[0], "missing", repr(last[2]["run_id"]), ""]]
 
 
 def digest_by_the_page(value: object) -> str:

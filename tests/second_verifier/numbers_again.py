@@ -14,23 +14,31 @@ BASELINES = ("eager", "compile", "vendor", "promoted")
 def check(home, events, faults):
     by_seq = {seq: (kind, event) for seq, kind, event in events}
     tasks = {event["task_id"]: event["task"] for _, kind, event in events if kind == "TaskCreated"}
-    waiting, benchmarks, promotions = {}, 0, 0
+    waiting, kinds = {}, [kind for _, kind, _ in events]
     for seq, kind, event in events:
-        if kind == "BaselineRecorded":
-            waiting.setdefault(event["run_id"], []).append((seq, event))
-        elif kind == "ShapeTimed":
-            if event["timing"]:
-                shape(home, seq, event, tasks[event["task_id"]], faults)
-        elif kind in ("BenchmarkRecorded", "BenchmarkFailed"):
-            benchmarks += 1
-            if event["workloads"]:
-                benchmark(home, seq, event, tasks[event["task_id"]], waiting.pop(event["run_id"]), faults)
-            elif event.get("stopped"):
-                stop(home, seq, event, tasks[event["task_id"]], faults)
-        elif kind == "KernelPromoted":
-            promotions += 1
-            promotion(seq, event, by_seq, faults)
-    return benchmarks, promotions
+        try:
+            if kind == "KernelPromoted":
+                promotion(seq, event, by_seq, faults)
+            else:
+                timed(home, seq, kind, event, tasks, waiting, faults)
+        except (KeyError, FileNotFoundError) as missing:  # a side, a task, baselines, or stored bytes
+            faults.append([seq, "missing", str(missing), ""])
+    benchmarks = kinds.count("BenchmarkRecorded") + kinds.count("BenchmarkFailed")
+    return benchmarks, kinds.count("KernelPromoted")
+
+
+def timed(home, seq, kind, event, tasks, waiting, faults):
+    """Compare one event's figures with its samples; baselines wait for the benchmark that they belong to."""
+    if kind == "BaselineRecorded":
+        waiting.setdefault(event["run_id"], []).append((seq, event))
+    elif kind == "ShapeTimed":
+        if event["timing"]:
+            shape(home, seq, event, tasks[event["task_id"]], faults)
+    elif kind in ("BenchmarkRecorded", "BenchmarkFailed"):
+        if event["workloads"]:
+            benchmark(home, seq, event, tasks[event["task_id"]], waiting.pop(event["run_id"]), faults)
+        elif event.get("stopped"):
+            stop(home, seq, event, tasks[event["task_id"]], faults)
 
 
 def stored(home, digest):

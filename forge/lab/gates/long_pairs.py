@@ -33,7 +33,7 @@ LARGE_FREE: tuple[tuple[Range, ...], ...] = (
     (FEW_ROWS, (1025, 2047), (2049, 3071)),
     ((17, 48), (2049, 2700), (2049, 2700)),
     ((2049, 3071), SHORT_WIDTHS, (9, 32)),
-    ((513, 700), (513, 640), (513, 560)),
+    ((769, 1000), (513, 640), (513, 560)),
 )
 """Ranges of the rows, of the width and of another axis together. They are weights in decoding, weights beside some
 rows, many heads beside a long prompt, and a product of which all three sizes are long."""

@@ -13,8 +13,10 @@ from forge.lab.gates.chosen_shapes import (
     MOST_FREE,
     ROWS,
     SHORT_SUM,
+    VERY_WIDE,
     WIDE,
     WIDTHS,
+    wide_rows,
 )
 from forge.lab.inputs.random_sizes import in_each_octave, log_uniform, of_class
 from forge.lab.inputs.shape_budget import MOST_DRAWN, affordable, largest_operand
@@ -55,9 +57,10 @@ MOST_BESIDE_LONG = 512
 their own where both are long."""
 BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, LARGEST_VOCABULARIES = (32_769, 65_535), (65_537, 98_304), (196_609, 2**18)
 """Ranges of the widths of three more long rows, in elements. A 16-bit counter overflows within the second one; models
-have vocabularies in the third one. Triton takes 80 seconds to compile a norm with one block for 2^18 + 1 columns, and
-16 for 2^18. Other axes have size one, so that a cache of keys of usual heads can be drawn."""
-_VERY_LONG = (BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, LARGEST_VOCABULARIES)
+have vocabularies in the third one. Other axes have size one, so that a cache of keys of usual heads can be drawn.
+
+An operation whose listed rows are short isn't asked the third one. Triton takes 16 seconds to compile a norm with one
+block for 2^18 columns, and 80 for one more."""
 MOST_TOLD_ELEMENTS = 2**15
 """Number of elements in an operand of a shape with one telling size, at most. It is more only if the operand has more
 with a size of two along each other axis. Chosen; there are some hundred such shapes."""
@@ -92,7 +95,8 @@ def telling_sizes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     rng.shuffle(long)
     singles = [_long_row(kernel, width, turn) for turn, width in enumerate(long)]
     wide = [of_class(rng, *WIDE, WIDE_REMAINDERS, remainder) for remainder in range(WIDE_REMAINDERS)]
-    beyond = [rng.randint(*ends) for ends in _VERY_LONG]
+    vocabularies = (LARGEST_VOCABULARIES,) * (wide_rows(operation) == VERY_WIDE)
+    beyond = [rng.randint(*ends) for ends in (BELOW_SIXTEEN_BITS, BEYOND_SIXTEEN_BITS, *vocabularies)]
     very_long = [{**least, reduced: width} for width in (*wide, *beyond)] * large
     return [
         *shapes,
