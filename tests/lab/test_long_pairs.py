@@ -9,7 +9,13 @@ from forge.domain.policy import Policy
 from forge.lab.calls.asked_operation import AskedOperation
 from forge.lab.calls.loaded_guest import LoadedGuest
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.gates.long_pairs import MOST_LARGE_ELEMENTS, MOST_LARGE_FLOPS, long_pairs
+from forge.lab.gates.long_pairs import (
+    MOST_LARGE_ELEMENTS,
+    MOST_LARGE_FLOPS,
+    MOST_VOCABULARY_ELEMENTS,
+    VOCABULARY,
+    long_pairs,
+)
 from forge.lab.inputs.shape_budget import costs_of, largest_operand
 from forge.lab.runner import INTERPRETER, PROCESSOR, Runner
 from forge.operations import OPERATIONS
@@ -32,10 +38,23 @@ def asked(name: str, runner: Runner = PROCESSOR) -> list[dict[str, int]]:
 @pytest.mark.parametrize("name", OPERATIONS)
 def test_each_shape_is_affordable_and_a_wide_row_comes_with_several_rows(name: str) -> None:
     operation, shapes = OPERATIONS[name], asked(name)
-    assert all(largest_operand(operation, shape) <= MOST_LARGE_ELEMENTS for shape in shapes)
+    larger = [shape for shape in shapes if largest_operand(operation, shape) > MOST_LARGE_ELEMENTS]
+    assert all(shape[operation.reduced_axis] >= VOCABULARY[1][0] for shape in larger)
+    assert len(larger) <= len(operation.free_axes)
+    assert all(largest_operand(operation, shape) <= MOST_VOCABULARY_ELEMENTS for shape in larger)
     assert all(costs_of(operation, shape)[1] <= MOST_LARGE_FLOPS for shape in shapes)
     assert any(shape[operation.row_axis] >= 4 and shape[operation.reduced_axis] > 4096 for shape in shapes)
     assert asked(name, INTERPRETER) == []
+
+
+def test_listed_heads_come_beside_a_few_requests_and_beside_a_prompt() -> None:
+    decode, prefill = asked("attention_decode"), asked("attention_prefill")
+    usual = {"kv_heads": 8, "group": 4, "head_dim": 128}
+    assert any(usual.items() <= shape.items() and shape["tokens"] >= 4 and shape["kv_len"] > 256 for shape in decode)
+    assert any(
+        usual.items() <= shape.items() and shape["tokens"] >= 64 and shape["kv_len"] > 256 for shape in prefill
+    )
+    assert any(shape["head_dim"] >= 512 < shape["kv_len"] for shape in decode)
 
 
 def test_large_weights_and_many_heads_come_beside_many_rows() -> None:

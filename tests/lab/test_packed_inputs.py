@@ -37,7 +37,7 @@ def test_one_token_has_a_slot() -> None:
 
 
 def test_the_drawing_numbers_are_from_zero_up_to_one_and_the_parameters_within_their_bounds() -> None:
-    _, heat, k, p, u = draw(find_operation("sampling"), {"batch": 999, "vocab_size": 1}, "bf16", "large", seed=6)
+    _, heat, k, p, u = draw(find_operation("sampling"), {"batch": 999, "vocab_size": 1}, "bf16", "large", seed=90)
     assert 0 <= float(u.min()) < 0.01
     assert 0.99 < float(u.max()) < 1
     for low, one, high in ((2.0**-10, heat, 64.0), (0.0, p, 1.4)):

@@ -33,6 +33,9 @@ class Placement:
     gaps: tuple[int, int] = (5, 0)
     """Numbers of elements after each row and of rows after each matrix of three axes, in the layout `strided_rows`.
     Beside an even width, an odd number of elements puts every second row at an odd element."""
+    outer_gap: int = 0
+    """Number of elements after each piece of the first of three axes or more, in the layout `strided_rows`. A
+    request's keys in a longer cache have such a gap, and so have queries in packed rows."""
     only: str | None = None
     """Name of the one input that has the layout while the others are contiguous; None if all have it."""
     one_tensor: tuple[str, str] | None = None
@@ -65,7 +68,8 @@ class Placement:
             case "strided_rows":
                 after_row, after_rows = self.gaps
                 rows = (sizes[-2] + after_rows,) if len(sizes) > 2 else sizes[-2:-1]
-                return contiguous_strides((*sizes[:-2], *rows, sizes[-1] + after_row))
+                first, *others = contiguous_strides((*sizes[:-2], *rows, sizes[-1] + after_row))
+                return (first + self.outer_gap * (len(sizes) > 2), *others)
             case "transposed":
                 transposed = contiguous_strides((*sizes[:-2], sizes[-1], sizes[-2]))
                 return (*transposed[:-2], transposed[-1], transposed[-2])

@@ -150,7 +150,9 @@ def _laid_out(kernel: LoadedKernel, shape: Mapping[str, int], layout: LayoutName
     width = shape[operation.reduced_axis]
     gap = rng.choice((odd_gap(rng), ALIGNED_GAP, width, 2 * width, log_uniform(rng, *WIDE_GAP)))
     only = rng.choice(able) if rng.random() < ONE_INPUT_SHARE else None
-    return Placement(layout=layout, elements_in=apart * rng.randint(1, MOST_IN), gaps=(gap, 0), only=only)
+    outer = rng.choice((0, 0, odd_gap(rng), width, log_uniform(rng, *WIDE_GAP)))
+    begins = apart * rng.randint(1, MOST_IN)
+    return Placement(layout=layout, elements_in=begins, gaps=(gap, 0), outer_gap=outer, only=only)
 
 
 def _pages(kernel: LoadedKernel, shape: Mapping[str, int]) -> Pages:

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from typing import Literal
 
+from forge.domain.input_kind import InputKind
 from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, TensorSpec
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -130,12 +131,12 @@ def _host_has(size_bytes: int) -> bool:
     return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGESIZE") > size_bytes
 
 
-def repeated(kernel: LoadedKernel, shape: dict[str, int], count: int) -> Case:
-    """Return a case with `count` drawn rows that repeat until the shape is full."""
+def repeated(kernel: LoadedKernel, shape: dict[str, int], count: int, kind: InputKind = "normal") -> Case:
+    """Return a case with `count` drawn rows of a kind that repeat until the shape is full."""
     import torch
 
     rows = kernel.operation.row_axis
-    drawn = kernel.case({**shape, rows: count})
+    drawn = kernel.case({**shape, rows: count}, kind)
     index = torch.arange(shape[rows]) % drawn.shape[rows]
     inputs = tuple(
         tensor.index_select(spec.axes.index(rows), index) if rows in spec.axes else tensor

@@ -50,9 +50,9 @@ at such places, and other gates' operands at pages."""
 MOST_GAP = 31
 """Number of elements or rows between two rows, and of elements before an input, at most. Only odd numbers are drawn,
 which break every alignment above one element."""
-LARGE_ELEMENTS = 2**20
-"""Number of elements in the largest operand with rows, in one question with an offset. Chosen; kernels have code of
-their own for operands of this size, and a call takes less than a tenth of a second."""
+LARGE_ELEMENTS = 2**22
+"""Number of elements in the largest operand with rows, in two questions with an offset and with gaps. Chosen; kernels
+have code of their own for operands of this size, and a call takes about a tenth of a second."""
 INTERPRETED_PLACEMENTS = 2
 """Number of placements of each layout in which an interpreter is asked many rows, and of one input in long rows.
 Chosen; such a call takes it up to a second, and no address makes it fail by itself."""
@@ -93,8 +93,8 @@ def examine(kernel: LoadedKernel) -> Finding:
         tuned = _with_each_configuration(kernel, layout, small[0])
         if tuned is not None:
             return tuned
-    together = _ask_large(kernel) or _ask_with_one_tensor(kernel)
-    together = together or _ask_with_halves(kernel, layouts, (kernel.shape, *small))
+    together = _ask_large(kernel, layouts) or _ask_with_one_tensor(kernel)
+    together = together or _ask_with_halves(kernel, kinds, layouts, (kernel.shape, *small))
     if together is not None:
         return together
     claimed = f"; claimed: {', '.join(kernel.claimed)}" if kernel.claimed else "; none claimed beyond the contract"
@@ -125,17 +125,21 @@ def _with_each_configuration(kernel: LoadedKernel, layout: LayoutName, shape: Ma
     return None
 
 
-def _ask_large(kernel: LoadedKernel) -> Failed | None:
-    """Ask large operands that begin at one element, where the contract allows it and they are quickly drawn."""
+def _ask_large(kernel: LoadedKernel, layouts: Sequence[LayoutName]) -> Failed | None:
+    """Ask large operands that begin at one element, and with gaps, where they are quickly drawn."""
     operation = kernel.operation
-    if "offset" not in kernel.inside.layouts or not kernel.runner.takes_large_shapes:
+    if not kernel.runner.takes_large_shapes:
         return None
     rows = rows_within(operation, kernel.shape, LARGE_ELEMENTS // largest_row(operation, kernel.shape) + 1)
-    placement = Placement(layout="offset", elements_in=kernel.inside.elements_apart(kernel.dtype))
-    for shape in kernel.shapes({**kernel.shape, operation.row_axis: max(rows, kernel.shape[operation.row_axis])}):
-        checked = kernel.check_alone(kernel.case(shape), placement) if kernel.fits(shape, 1) else ()
+    apart, gap = kernel.inside.elements_apart(kernel.dtype), odd_gap(kernel.rng)
+    (shape,) = kernel.shapes({**kernel.shape, operation.row_axis: max(rows, kernel.shape[operation.row_axis])})
+    for layout in (one for one in ("offset", "strided_rows") if one in layouts):
+        placement = Placement(layout=layout, elements_in=apart, gaps=(gap, 0))
+        if not kernel.fits(shape, 1, placement):
+            continue
+        checked = kernel.check_alone(kernel.case(shape), placement)
         if isinstance(checked, Failed):
-            return said_how(checked, f"large operands {_how('offset', placement)}")
+            return said_how(checked, f"large operands {_how(layout, placement)}")
     return None
 
 
@@ -161,7 +165,11 @@ def with_one_tensor(operation: Operation, case: Case, names: tuple[str, str]) ->
 def alike_inputs(kernel: LoadedKernel) -> list[tuple[TensorSpec, TensorSpec]]:
     """Return each two activations of one form, in their order; none that is updated."""
     alike = [spec for spec in kernel.operation.activations if spec.name not in kernel.operation.updates]
-    return [two for two in itertools.combinations(alike, 2) if _form(kernel, two[0]) == _form(kernel, two[1])]
+    return _of_one_form(kernel, alike)
+
+
+def _of_one_form(kernel: LoadedKernel, inputs: Sequence[TensorSpec]) -> list[tuple[TensorSpec, TensorSpec]]:
+    return [two for two in itertools.combinations(inputs, 2) if _form(kernel, two[0]) == _form(kernel, two[1])]
 
 
 def _form(kernel: LoadedKernel, spec: TensorSpec) -> tuple[object, ...]:
@@ -169,21 +177,29 @@ def _form(kernel: LoadedKernel, spec: TensorSpec) -> tuple[object, ...]:
 
 
 def _ask_with_halves(
-    kernel: LoadedKernel, layouts: Sequence[LayoutName], shapes: Sequence[Mapping[str, int]]
+    kernel: LoadedKernel, kinds: KindsInTurn, layouts: Sequence[LayoutName], shapes: Sequence[Mapping[str, int]]
 ) -> Failed | None:
-    """Ask for each two activations of one form, as halves of one tensor, in both orders; return a refusal."""
+    """Ask for each two inputs of one form, as halves of one tensor, in both orders; return a refusal.
+
+    Weights and caches may be halves of one buffer. The rows of two activations may be halves of longer rows, too.
+    """
     each = kernel.inside.elements_apart(kernel.dtype)
-    pairs = [one for two in alike_inputs(kernel) for one in (two, two[::-1])]
-    ways = [layout for layout in layouts if layout in ("contiguous", "strided_rows")]
-    for (one, other), layout, asked in itertools.product(pairs, ways, shapes):
+    ways: list[tuple[LayoutName, list[tuple[TensorSpec, TensorSpec]]]] = [
+        ("contiguous", _of_one_form(kernel, kernel.operation.inputs)),
+        ("strided_rows", alike_inputs(kernel)),
+    ]
+    orders = [(way, one) for way, pairs in ways if way in layouts for two in pairs for one in (two, two[::-1])]
+    for (layout, (one, other)), asked in itertools.product(orders, shapes):
         (shape,) = kernel.shapes(asked)
         sizes = one.sizes(shape)
         if (sizes[-1] if layout == "strided_rows" else math.prod(sizes)) % each:
             continue
         placement = Placement(layout=layout, halves=(one.name, other.name))
-        checked = kernel.check_alone(kernel.case(shape), placement)
-        if isinstance(checked, Failed):
-            return said_how(checked, f"with {one.name!r} and {other.name!r} as halves of one tensor")
+        kind_each: tuple[InputKind, ...] = ("normal", kinds.at(shape))
+        for kind in kind_each:
+            checked = kernel.check_alone(kernel.case(shape, kind), placement)
+            if isinstance(checked, Failed):
+                return said_how(checked, f"with {one.name!r} and {other.name!r} as halves of one tensor")
     return None
 
 
@@ -195,7 +211,12 @@ def _placements_of_all(kernel: LoadedKernel, layout: LayoutName) -> tuple[Placem
         case "strided_rows":
             gap = odd_gap(rng)
             gaps = (gap, 0), (0, gap), (gap, odd_gap(rng)), (ALIGNED_GAP, 0)
-            return tuple(Placement(layout=layout, gaps=one) for one in gaps)
+            able = [spec for spec in kernel.operation.inputs if can_have_layouts(kernel.operation, spec)]
+            outer = (odd_gap(rng), ALIGNED_GAP) if any(len(spec.axes) > 2 for spec in able) else ()
+            return (
+                *(Placement(layout=layout, gaps=one) for one in gaps),
+                *(Placement(layout=layout, gaps=(0, 0), outer_gap=one) for one in outer),
+            )
         case "contiguous":
             return Placement(layout=layout), *_far_apart(kernel)
         case "transposed" | "expanded":

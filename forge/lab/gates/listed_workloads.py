@@ -10,9 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
 from forge.lab.gates.difference import as_words
+from forge.lab.gates.kinds_in_turn import KindsInTurn
 from forge.lab.gates.large_offsets import only_rows, repeated, rows_stand_for_all
 from forge.lab.inputs.changes import has_patterns, unusual_patterns
 from forge.lab.observed import Observed
@@ -31,8 +33,11 @@ ROWS_JUDGED = 24
 costs one row of the oracle in fp64."""
 
 
-def ask(kernel: LoadedKernel) -> str | Failed:
-    """Ask at each listed workload that costs little enough; return in words what was asked, or the refusal."""
+def ask(kernel: LoadedKernel, kinds: KindsInTurn) -> str | Failed:
+    """Ask at each listed workload that costs little enough, with normal values and with others where rows repeat.
+
+    Return in words what was asked, or the refusal.
+    """
     others = [
         shape
         for shape in kernel.operation.workloads
@@ -40,7 +45,7 @@ def ask(kernel: LoadedKernel) -> str | Failed:
     ]
     asked = [shape for shape in others if _is_affordable(kernel, shape)]
     for shape in asked:
-        failed = _failure_at(kernel, shape)
+        failed = _failure_at(kernel, shape, kinds)
         if failed is not None:
             return failed
     left = f", {len(others) - len(asked)} not asked (cost)" if len(asked) < len(others) else ""
@@ -57,15 +62,20 @@ def _is_affordable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
     return flops <= kernel.runner.most_workload_flops and kernel.fits(shape, 1)
 
 
-def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int]) -> Failed | None:
+def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn) -> Failed | None:
     if _elements(kernel, shape) <= JUDGED_ELEMENTS or not rows_stand_for_all(kernel.operation):
         cases = [kernel.case(shape)]
         if has_patterns(kernel.operation):
             cases.append(unusual_patterns(kernel.operation, cases[0], kernel.rng))
         return next((checked for checked in map(kernel.check_alone, cases) if isinstance(checked, Failed)), None)
+    return _failure_of_repeated(kernel, shape, "normal") or _failure_of_repeated(kernel, shape, kinds.at(shape))
+
+
+def _failure_of_repeated(kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind) -> Failed | None:
+    """Ask with a few drawn rows that repeat; numbers that have patterns have unusual ones beside other values."""
     count, row = shape[kernel.operation.row_axis], _elements(kernel, {**shape, kernel.operation.row_axis: 1})
     drawn = min(count, next((rows for rows in ROWS_DRAWN if rows * row <= JUDGED_ELEMENTS), 1))
-    observed = kernel.call([repeated(kernel, dict(shape), drawn)])
+    observed = kernel.call([repeated(kernel, dict(shape), drawn, kind)])
     if isinstance(observed, Failed):
         return observed
     unlike = _rows_unlike_their_copies(kernel, observed[0], drawn)

@@ -34,12 +34,25 @@ LARGE_FREE: tuple[tuple[Range, ...], ...] = (
     ((17, 48), (2049, 2700), (2049, 2700)),
     ((2049, 3071), SHORT_WIDTHS, (9, 32)),
     ((769, 1000), (513, 640), (513, 560)),
+    ((64, 120), (1025, 2047), (1025, 2047)),
+    ((256, 400), (513, 1023), (1025, 1600)),
+    ((17, 100), (129, 200), (16_385, 18_000)),
+    ((8193, 9500), SHORT_WIDTHS, (8, 12)),
 )
 """Ranges of the rows, of the width and of another axis together. They are weights in decoding, weights beside some
-rows, many heads beside a long prompt, and a product of which all three sizes are long."""
-MOST_LARGE_ELEMENTS, MOST_LARGE_FLOPS = 2**23, 2**30
-"""Number of elements in an operand of these, and of floating-point operations, at most. Chosen; such a call takes
-some tenths of a second."""
+rows, many heads beside a long prompt, and a product of which all three sizes are long. Then come the weights of a
+small model beside a batch and beside a prompt. Last are a vocabulary or a long cache, and heads beside a very long
+prompt."""
+VOCABULARY: tuple[Range, ...] = (FEW_ROWS, (2049, 2600), (8193, 9500))
+"""Ranges of the same axes for the last product of a decode step, whose weights are larger than other operands."""
+USUAL_ROWS, USUAL_WIDTHS, SHORT_ROW = ((4, 8), (64, 128), (513, 700)), (257, 700), 1024
+"""Ranges of the rows and of the width beside the heads and groups of a listed workload. A listed width up to the last
+number is kept, as that of a head."""
+HELD_INNER, BESIDE_INNER = (512, 576), (513, 900)
+"""Sizes of the largest heads in published models, and the range of the width beside them: more than a head has."""
+MOST_LARGE_ELEMENTS, MOST_LARGE_FLOPS, MOST_VOCABULARY_ELEMENTS = 2**23, 2**30, 2**25
+"""Number of elements in an operand of these, and of floating-point operations, at most, and of a vocabulary's
+weights. Chosen; such a call takes some tenths of a second."""
 LARGE_DRAWS = 16
 """Number of draws of such a shape until one is quick, at most. Chosen: a fifth of those with many heads isn't."""
 LEAST = 33
@@ -63,29 +76,48 @@ def long_pairs(kernel: LoadedKernel) -> list[Mapping[str, int]]:
             short = _short(kernel, operation)
             shape = {**short, one: _drawn(kernel, one, ends), other: _drawn(kernel, other, other_ends)}
             shapes += _shortened(operation, shape, other)
-    return [shape for shape in (*shapes, *_large(kernel, operation)) if kernel.fits(shape, 1)]
+    large = (*_large(kernel, operation), *_usual(kernel, operation))
+    return [shape for shape in (*shapes, *large) if kernel.fits(shape, 1)]
 
 
 def _large(kernel: LoadedKernel, operation: Operation) -> Iterator[dict[str, int]]:
     """Yield shapes with large operands; other axes are short, and have size one only if they must."""
     rows, reduced = operation.row_axis, operation.reduced_axis
     wanted: list[tuple[tuple[str, ...], tuple[Range, ...]]] = [((rows, reduced), ends) for ends in LARGE]
-    wanted += [((rows, reduced, axis), ends) for axis in operation.free_axes for ends in LARGE_FREE]
+    wanted += [((rows, reduced, axis), ends) for axis in operation.free_axes for ends in (*LARGE_FREE, VOCABULARY)]
     for axes, ranges in wanted:
         ones = dict.fromkeys((axis for axis in operation.free_axes if axis not in axes), 1)
+        most = MOST_VOCABULARY_ELEMENTS if ranges == VOCABULARY else MOST_LARGE_ELEMENTS
         for _ in range(LARGE_DRAWS):
             sizes = {axis: _drawn(kernel, axis, ends) for axis, ends in zip(axes, ranges, strict=True)}
             shapes = ({**_short(kernel, operation, least=2), **sizes}, {**kernel.shape, **ones, **sizes})
-            shape = next((one for one in shapes if _is_quick(operation, one)), None)
+            shape = next((one for one in shapes if _is_quick(operation, one, most)), None)
             if shape is not None:
                 yield shape
                 break
 
 
-def _is_quick(operation: Operation, shape: Mapping[str, int]) -> bool:
-    return (
-        largest_operand(operation, shape) <= MOST_LARGE_ELEMENTS and costs_of(operation, shape)[1] <= MOST_LARGE_FLOPS
-    )
+def _usual(kernel: LoadedKernel, operation: Operation) -> Iterator[Mapping[str, int]]:
+    """Yield shapes with the heads, groups and columns of each listed workload, and with the largest heads."""
+    rng, rows, reduced = kernel.rng, operation.row_axis, operation.reduced_axis
+    kept = [axis for axis in operation.axes if axis not in (rows, reduced)] if operation.free_axes else []
+    listed = {tuple(one[axis] for axis in kept): one for one in operation.workloads if kept}
+    for one, ends in itertools.product(listed.values(), (USUAL_ROWS[0], rng.choice(USUAL_ROWS[1:]))):
+        for _ in range(LARGE_DRAWS):
+            width = one[reduced] if one[reduced] <= SHORT_ROW else _drawn(kernel, reduced, USUAL_WIDTHS)
+            shape = {**one, rows: _drawn(kernel, rows, ends), reduced: width}
+            if _is_quick(operation, shape):
+                yield shape
+                break
+    for axis in inner_axes(operation):
+        held = {axis: rng.choice(HELD_INNER), reduced: _drawn(kernel, reduced, BESIDE_INNER)}
+        shape = {**_short(kernel, operation), rows: rng.randint(*USUAL_ROWS[0]), **held}
+        if _is_quick(operation, shape):
+            yield shape
+
+
+def _is_quick(operation: Operation, shape: Mapping[str, int], most: int = MOST_LARGE_ELEMENTS) -> bool:
+    return largest_operand(operation, shape) <= most and costs_of(operation, shape)[1] <= MOST_LARGE_FLOPS
 
 
 def _short(kernel: LoadedKernel, operation: Operation, *, least: int = 1) -> dict[str, int]:

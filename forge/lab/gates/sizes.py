@@ -28,9 +28,9 @@ from forge.lab.inputs.changes import has_patterns, largest_at_the_end, swap_in_r
 from forge.lab.inputs.shape_budget import costs_of, largest_operand
 from forge.lab.observed import Case
 
-AGAIN_SHARE = 0.25
+AGAIN_SHARE, LARGE_AGAIN_SHARE = 0.25, 0.5
 """Share of the shapes that are asked twice, of those with one telling size and of those with many wide rows. Chosen;
-they are most of all shapes, and a cache by shape shows at any of them."""
+they are most of all shapes, and a cache by shape shows at any of them. Large ones have no other kinds of values."""
 SWAP_ELEMENTS = 2**17
 """Smallest operand, in elements, for which a second question may only swap two elements. Chosen; a kernel may cache
 costly work by shape, by address or by a few elements."""
@@ -73,7 +73,8 @@ def examine(kernel: LoadedKernel) -> Finding:
     kinds = KindsInTurn(kernel)
     # held-out ones once more: a kernel may keep a plan for the last shape
     for shape in (*asked, *reversed(held_out), *_shorter_rows(kernel, asked)):
-        again = shape not in once or kernel.rng.random() < AGAIN_SHARE
+        share = AGAIN_SHARE if largest_operand(kernel.operation, shape) < SWAP_ELEMENTS else LARGE_AGAIN_SHARE
+        again = shape not in once or kernel.rng.random() < share
         checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again)
         if isinstance(checked, Failed):
             return checked
@@ -82,7 +83,7 @@ def examine(kernel: LoadedKernel) -> Finding:
     if isinstance(tuned, Failed):
         return tuned
     errors += tuned
-    listed = listed_workloads.ask(kernel)
+    listed = listed_workloads.ask(kernel, kinds)
     if isinstance(listed, Failed):
         return listed
     past = large_offsets.ask(kernel)
@@ -184,7 +185,7 @@ def _other_contents(kernel: LoadedKernel, case: Case, kinds: KindsInTurn, *, may
     movable = [place for place in range(len(case.inputs)) if place not in operation.still]
     if may_swap and movable and rng.random() < SWAP_SHARE:
         return swap_in_row(case, rng.choice(movable), rng)
-    other = _case(kernel, case.shape, "normal" if may_swap else kinds.at(case.shape))
+    other = _case(kernel, case.shape, kinds.at(case.shape))
     return unusual_patterns(operation, other, rng) if has_patterns(operation) else other
 
 

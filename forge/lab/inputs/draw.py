@@ -148,6 +148,8 @@ def _floats(
         weights = [one.name for one in operation.inputs if one.follows_kind and one.name not in activations]
         return weights_of_kind(kind, NormalWeights(values, dtype, unit, generator, weights.index(spec.name)))
     rows, operand_index = spec.axes.index(operation.row_axis), activations.index(spec.name)
+    if kind == "equal_weights" and len(sizes) == 1 and values.numel():  # as one scale for a whole tensor
+        return values[:1].expand_as(values).clone()
     values = values.movedim(rows, 0)
     if kind == "special_rows":
         return with_special_rows(operation, values, operand_index, generator).movedim(0, rows)

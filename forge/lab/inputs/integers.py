@@ -36,12 +36,10 @@ def draw_numbers(
     count = math.prod(sizes)
     match spec.values:
         case Indices(axis=axis, extremes_of=operand):
-            anywhere = torch.randint(max(1, shape[axis]), sizes, generator=generator)
-            return (
-                _at_extremes(anywhere, earlier_operands[operand], shape[axis], generator)
-                if operand and shape[axis]
-                else anywhere
-            )
+            indices = torch.randint(max(1, shape[axis]), sizes, generator=generator)
+            ranked = earlier_operands[operand] if operand and shape[axis] else None
+            indices = _at_extremes(indices, ranked, shape[axis], generator)
+            return indices if usual else _alike(indices, None, generator)
         case Whole(below=below):
             whole = torch.randint(below, sizes, generator=generator)
             return whole if usual else _alike(whole, below // 2, generator)
@@ -80,24 +78,29 @@ def _with_ends(share: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
 def _alike(drawn: torch.Tensor, default: float | None, generator: torch.Generator) -> torch.Tensor:
     """Give all entries the default in a quarter of the draws, the same for all operands, as most requests do.
 
-    In another quarter give one number to all, in all operands. Otherwise do so with a chance of a quarter, or give
-    the default to an eighth of them.
+    In another quarter give one number to all, in all operands. In the others each operand has the default or one
+    number with a chance of a quarter each. Otherwise give the default to an eighth of the entries.
     """
     import torch
 
-    share = torch.rand(drawn.shape, generator=generator)
+    share, own = torch.rand(drawn.shape, generator=generator), random_below(4, generator)
     turn = generator.initial_seed() % 4
-    if turn == 0 and default is not None:
+    way = turn if turn < 2 else own
+    if way == 0 and default is not None:
         return torch.full_like(drawn, default)
-    if drawn.numel() and (turn == 1 or random_below(4, generator) == 0):
+    if way == 1 and drawn.numel():
         return drawn.reshape(-1)[:1].expand(drawn.numel()).reshape(drawn.shape).clone()
     return drawn if default is None else drawn.masked_fill(share < DEFAULT_SHARE, default)
 
 
-def _at_extremes(anywhere: torch.Tensor, ranked: torch.Tensor, size: int, generator: torch.Generator) -> torch.Tensor:
+def _at_extremes(
+    anywhere: torch.Tensor, ranked: torch.Tensor | None, size: int, generator: torch.Generator
+) -> torch.Tensor:
     """Point a quarter of the indices to their row's maximum, a quarter to its minimum, an eighth to either end."""
     import torch
 
+    if ranked is None:
+        return anywhere
     share, values = torch.rand(anywhere.shape, generator=generator), ranked.float()
     chosen = anywhere.masked_fill(share >= 0.75, size - 1).masked_fill(share >= 0.875, 0)
     return torch.where(share < 0.25, values.argmax(-1), torch.where(share < 0.5, values.argmin(-1), chosen))
