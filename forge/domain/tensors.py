@@ -56,7 +56,7 @@ LayoutName = Literal["contiguous", "offset", ClaimableLayout]
 
 - `contiguous`: one after the other.
 - `offset`: contiguous, but one element into the storage, so the address is aligned to one element only.
-- `strided_rows`: with gaps between rows.
+- `strided_rows`: with gaps between rows, and after each piece of the first of three axes or more.
 - `transposed`: columns before rows.
 - `expanded`: one stored row stands for all rows.
 """
