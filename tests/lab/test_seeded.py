@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
+import torch
 
+from forge.domain.tensors import Parts, Slots, TensorSpec
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -12,6 +14,7 @@ from forge.lab.finding import NotAsked, Passed
 from forge.lab.gates import GATES
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.draw import draw
+from forge.lab.inputs.integers import draw_numbers
 from forge.lab.inputs.seeded import SEED_BITS, TURNS, CaseSeeds, Seeded, new_seed
 from forge.lab.inputs.special_rows import PATTERNS
 from forge.lab.inputs.weights import SPECIAL_VALUES
@@ -103,6 +106,23 @@ def test_seeds_of_kinds_with_patterns_of_their_own_take_turns_by_themselves_and_
     assert (seeds.next("mixed") - first) % TURNS == 1
     assert (seeds.next("equal_weights") - own) % TURNS == 1
     assert (seeds.next("normal") - first) % TURNS == 2
+
+
+def numbers(values: Parts | Slots, seeds: CaseSeeds) -> list[int]:
+    """Return eight numbers of an axis of 20, as they are drawn beside mixed values."""
+    spec, generator = TensorSpec(name="one", axes=("rows",), values=values), torch.Generator()
+    generator.manual_seed(seeds.next("mixed"))
+    drawn: list[int] = draw_numbers(spec, {"rows": 8, "size": 20}, {}, generator, usual=False).tolist()
+    return drawn
+
+
+@pytest.mark.parametrize("first", range(30))
+def test_few_draws_have_the_rare_patterns_of_parts_and_of_slots(first: int) -> None:
+    seeds = CaseSeeds(Seeded(first, "contents"))
+    assert [-1] * 8 in [numbers(Slots(axis="size"), seeds) for _ in range(15)]
+    parts = [sorted(numbers(Parts(axis="size"), seeds)) for _ in range(14)]
+    assert [0] * 8 in parts
+    assert [*[0] * 7, 20] in parts
 
 
 def test_turns_fit_the_patterns_of_each_operation() -> None:

@@ -52,7 +52,7 @@ MOST_GAP = 31
 which break every alignment above one element."""
 LARGE_ELEMENTS = 2**22
 """Number of elements in the largest operand with rows, in two questions with an offset and with gaps. Chosen; kernels
-have code of their own for operands of this size, and a call takes about a tenth of a second."""
+have code of their own for operands of this size, and each takes about a quarter of a second with its judgement."""
 INTERPRETED_PLACEMENTS = 2
 """Number of placements of each layout in which an interpreter is asked many rows, and of one input in long rows.
 Chosen; such a call takes it up to a second, and no address makes it fail by itself."""

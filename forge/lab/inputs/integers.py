@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from forge.domain.tensors import AnyByte, AsKind, Between, Chance, Counts, Indices, Parts, Slots, TensorSpec, Whole
 from forge.lab.inputs.distributions import random_below
+from forge.lab.inputs.seeded import TURNS
 
 if TYPE_CHECKING:
     import torch
@@ -38,8 +39,8 @@ def draw_numbers(
         case Indices(axis=axis, extremes_of=operand):
             indices = torch.randint(max(1, shape[axis]), sizes, generator=generator)
             ranked = earlier_operands[operand] if operand and shape[axis] else None
-            indices = _at_extremes(indices, ranked, shape[axis], generator)
-            return indices if usual else _alike(indices, None, generator)
+            pointed = _at_extremes(indices, ranked, shape[axis], generator)
+            return pointed if usual else _alike(pointed, None, generator)
         case Whole(below=below):
             whole = torch.randint(below, sizes, generator=generator)
             return whole if usual else _alike(whole, below // 2, generator)
@@ -56,10 +57,10 @@ def draw_numbers(
             counts = _counts(sizes, shape[axis], generator)
             return counts if usual else _alike(counts, default, generator)
         case Parts(axis=axis):
-            pattern = _PARTS[0 if usual else generator.initial_seed() % len(_PARTS)]
+            pattern = _PARTS[0 if usual else generator.initial_seed() % TURNS % len(_PARTS)]
             return pattern(count, shape[axis], generator).view(sizes)
         case Slots(axis=axis):
-            pattern = _SLOTS[0 if usual else generator.initial_seed() % len(_SLOTS)]
+            pattern = _SLOTS[0 if usual else generator.initial_seed() % TURNS % len(_SLOTS)]
             return pattern(count, shape[axis], generator).view(sizes)
         case AsKind():
             raise ValueError(f"{spec.name} follows the kind of workload")
@@ -206,10 +207,7 @@ def _one_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
 
 
 def _padded_run(count: int, size: int, generator: torch.Generator) -> torch.Tensor:
-    """Return one run of slots and no slots after it, as a batch has them that is filled up to a usual size.
-
-    The run is the longer one of two random ones: such batches are mostly full.
-    """
+    """Return the longer of two random runs of slots, and no slots after it: a batch is mostly filled up a little."""
     import torch
 
     taken = max(random_below(min(count, size) + 1, generator) for _ in range(2))
