@@ -15,6 +15,7 @@ from forge.domain.relation import RowsIndependent, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, Parts, TensorSpec
 from forge.operations.matmul import in_blocks, without_the_rest
 from forge.operations.operation import Expectation, Operation
+from forge.operations.tensor_core_sums import product
 
 if TYPE_CHECKING:
     import torch
@@ -40,11 +41,10 @@ def oracle(x: torch.Tensor, w: torch.Tensor, sizes: torch.Tensor) -> tuple[Expec
     import torch
 
     value = torch.zeros(x.shape[0], w.shape[2], dtype=torch.float64, device=x.device)
-    scale = value.clone()
+    scale, lost = value.clone(), value.clone()
     for group, rows in _rows_of(sizes, x.shape[0]):
-        h, weights = x[rows].double(), w[group].double()
-        value[rows], scale[rows] = h @ weights, h.abs() @ weights.abs()
-    return (Expectation(value=value, scale=scale, terms=x.shape[-1], on_integers="exact_sums"),)
+        value[rows], scale[rows], lost[rows] = product(x[rows], w[group])
+    return (Expectation(value=value, scale=scale, terms=x.shape[-1], on_integers="exact_sums", drift=lost),)
 
 
 def _rows_of(sizes: torch.Tensor, tokens: int) -> Iterator[tuple[int, slice]]:

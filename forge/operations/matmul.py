@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import ITEMSIZE_BYTES, DType, TensorSpec
 from forge.operations.operation import Expectation, Operation
+from forge.operations.tensor_core_sums import product
 
 if TYPE_CHECKING:
     import torch
@@ -28,10 +29,8 @@ def matmul(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
 # Compute y [m, n] = x w in fp64, from x [m, k] and w [k, n]; the error scale [m, n] is |x| |w|.
 def oracle(x: torch.Tensor, w: torch.Tensor) -> tuple[Expectation, ...]:
     """The same in fp64; S is the sum of the products' sizes."""
-    h, weights = x.double(), w.double()
-    return (
-        Expectation(value=h @ weights, scale=h.abs() @ weights.abs(), terms=x.shape[-1], on_integers="exact_sums"),
-    )
+    value, scale, lost = product(x, w)
+    return (Expectation(value=value, scale=scale, terms=x.shape[-1], on_integers="exact_sums", drift=lost),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

@@ -15,6 +15,7 @@ from forge.domain.relation import RowsIndependent, RowsPermuted
 from forge.domain.tensors import ITEMSIZE_BYTES, UNIT_ROUNDOFF, DType, TensorSpec
 from forge.operations.matmul import in_blocks
 from forge.operations.operation import Expectation, Operation
+from forge.operations.tensor_core_sums import product
 
 if TYPE_CHECKING:
     import torch
@@ -39,16 +40,16 @@ def oracle(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor) -> tuple[Expectati
     """The same in fp64."""
     import torch
 
-    h, weights, bias = x.double(), w.double(), b.double()
-    z = h @ weights + bias
+    (summed, sizes, lost), bias = product(x, w), b.double()
+    z = summed + bias
     terms = x.shape[-1] + 1
     gate = z.sigmoid()
     y = torch.nn.functional.silu(z)
-    summed = h.abs() @ weights.abs() + bias.abs()
     rounded_once = z * gate * (1 + z * (1 - gate))
     coarser = torch.finfo(x.dtype).eps / 2 / UNIT_ROUNDOFF["fp32"] / (math.sqrt(terms) + BESIDE_THE_SUM)
-    size = STEEPEST * summed + y.abs() * (1 + (-z).clamp(min=0.0) / 4) + coarser * rounded_once.abs()
-    return (Expectation(value=y, scale=size, terms=terms, on_integers="exact_sums"),)
+    size = STEEPEST * (sizes + bias.abs()) + y.abs() * (1 + (-z).clamp(min=0.0) / 4) + coarser * rounded_once.abs()
+    drift = (lost * STEEPEST * sizes / size).nan_to_num(nan=0.0, posinf=0.0)
+    return (Expectation(value=y, scale=size, terms=terms, on_integers="exact_sums", drift=drift),)
 
 
 def _bytes_moved(shape: Mapping[str, int], dtype: DType) -> int:

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING
 
 from forge.domain.relation import RowsIndependent, RowsPermuted, Scaled
 from forge.domain.tensors import Between, DType, TensorSpec
-from forge.operations.fp8_sums import cut_off
 from forge.operations.matmul import in_blocks
 from forge.operations.operation import Expectation, Operation
+from forge.operations.tensor_core_sums import cut_off_of_fp8
 
 if TYPE_CHECKING:
     import torch
@@ -37,7 +37,7 @@ def oracle(x: torch.Tensor, w: torch.Tensor, x_scale: torch.Tensor, w_scale: tor
     """The same in fp64; S is the sum of the products' sizes, times both scales."""
     h, weights, factor = x.double(), w.double().t(), x_scale.double().unsqueeze(-1) * w_scale.double()
     value, scale = (h @ weights) * factor, (h.abs() @ weights.abs()) * factor.abs()
-    lost = (cut_off(h, weights) * factor.abs() / scale).nan_to_num(nan=0.0, posinf=0.0)
+    lost = (cut_off_of_fp8(h, weights) * factor.abs() / scale).nan_to_num(nan=0.0, posinf=0.0)
     return (Expectation(value=value, scale=scale, terms=x.shape[-1], drift=lost),)
 
 

@@ -62,7 +62,7 @@ class Expectation:
     drift: torch.Tensor | None = None
     """Share of `scale` by which one running sum in fp32 may err beside the usual growth, in the output's shape.
 
-    `drift_share` in `running_sum.py` computes it. None: no sum of terms of one sign.
+    `drift_share` in `running_sum.py` computes it, or `product` in `tensor_core_sums.py`. None: no such sum.
     """
     together: float | None = None
     """Share by which all elements together may be too large, or too small, by roundings that many have in common.

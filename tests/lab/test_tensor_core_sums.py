@@ -1,14 +1,17 @@
-"""Sums of fp8 products as tensor cores of sm_90 form them are right if they leave for fp32 often enough."""
+"""Sums as tensor cores of sm_90 form them are right: of 16-bit operands, and of fp8 if they leave for fp32 often."""
+
+from dataclasses import replace
 
 import pytest
 import torch
 
 from forge.domain.input_kind import InputKind
 from forge.domain.policy import Policy
+from forge.domain.tensors import DType
 from forge.lab.inputs.draw import draw
 from forge.lab.judge.elementwise import judge_floats
 from forge.operations import find_operation
-from forge.operations.fp8_sums import AT_ONCE, RUNNING, STEP
+from forge.operations.tensor_core_sums import AT_ONCE, RUNNING, STEP
 
 OPERATION = find_operation("matmul_fp8")
 SHAPE = {"m": 24, "k": 639, "n": 12}
@@ -65,3 +68,30 @@ def test_what_an_h100_gave_with_sums_of_128_products_is_within_the_bound() -> No
 @pytest.mark.parametrize("kind", ["ordered", "mixed"])
 def test_sums_that_never_leave_the_tensor_cores_are_refused(kind: InputKind) -> None:
     assert not all(within(kind, seed, running=NEVER) for seed in range(60))
+
+
+def in_16_bits(x: torch.Tensor, w: torch.Tensor, at_once: int) -> torch.Tensor:
+    """Return x [m, k] times w [k, n] in fp32, with the running sum cut off toward zero after each `at_once` terms."""
+    total = torch.zeros(x.shape[0], w.shape[1], dtype=torch.float64)
+    for start in range(0, x.shape[1], at_once):
+        total.addmm_(x[:, start : start + at_once].double(), w[start : start + at_once].double())
+        mantissa, exponent = total.frexp()
+        total = (mantissa * 2.0**24).trunc().ldexp(exponent - 24)
+    return total.float()
+
+
+@pytest.mark.parametrize("at_once", [8, 16])
+@pytest.mark.parametrize("dtype", ["bf16", "fp16"])
+@pytest.mark.parametrize("name", ["matmul", "matmul_bias_act"])
+def test_long_sums_of_operands_in_order_may_lose_what_tensor_cores_cut_off(
+    name: str, dtype: DType, at_once: int
+) -> None:
+    operation, shape = find_operation(name), {"m": 6, "k": 53248, "n": 8}
+    for seed in range(3):
+        inputs = draw(operation, shape, dtype, "ordered", seed=seed)
+        (expected,) = operation.oracle(*inputs)
+        y = in_16_bits(inputs[0], inputs[1], at_once)
+        got = (torch.nn.functional.silu(y + inputs[2].float()) if len(inputs) > 2 else y).to(inputs[0].dtype)
+        right = operation.reference(*inputs)
+        assert judge_floats(got, expected, right, dtype=dtype, policy=Policy()).within
+        assert not judge_floats(got, replace(expected, drift=None), right, dtype=dtype, policy=Policy()).within
