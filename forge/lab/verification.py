@@ -11,6 +11,7 @@ from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
 from forge.lab import sanitizer
+from forge.lab.asked_gates import Answer, OwnGuests, ask
 from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -18,7 +19,6 @@ from forge.lab.counterexample.shrink import shrink
 from forge.lab.finding import Failed, Finding, NotAsked, Passed, result
 from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.gates import GATES, gates_for, threads
-from forge.lab.gates.configurations import with_configuration
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
@@ -27,7 +27,6 @@ from forge.lab.sources.screen import examine_sources
 from forge.lab.torch_beside import import_torch_beside
 from forge.sandbox.build import Built
 from forge.sandbox.reply import ArtifactFile
-from forge.sandbox.stage import Stage
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,6 +160,7 @@ def _through_gates(
     with (
         staged(job, files, {}) as stage,
         loaded(job, stage, job.gate_limits, label="load", fills_memory=True) as kernel,
+        OwnGuests(job, stage, progress) as own,
     ):
         if isinstance(kernel, Failed):
             trusted.require_device(job)
@@ -171,9 +171,12 @@ def _through_gates(
         for gate in gates:
             if gate is first_late:
                 start_others()
-            progress(gate.name)
-            finding = _ask_gate(job, stage, kernel, gate, record)
-            failed = record.take(gate.name, finding)
+                beside = [one for one in gates if one.own_guest or one.beside] if _guests_run_beside(job) else []
+                own.begin(beside, configurations=kernel.tuner.allowed)
+            answer = _ask_gate(job, kernel, own, gate, progress)
+            record.seeds += answer.seeds
+            record.log_withheld = answer.saw_held_out
+            failed = record.take(gate.name, answer.finding)
             if failed is not None:
                 if gate is gates[0]:
                     trusted.require_device(job)
@@ -185,27 +188,26 @@ def _through_gates(
     return None
 
 
-def _ask_gate(job: Job, stage: Stage, kernel: LoadedKernel, gate: Gate, record: _Record) -> Finding:
+def _ask_gate(job: Job, kernel: LoadedKernel, own: OwnGuests, gate: Gate, progress: Progress) -> Answer:
     """Put one gate's question to the candidate, in the guest of the gates before or in a guest of its own.
 
     An interpreter gets no guest of its own: a gate that needs many calls asks it nothing.
     """
-    if not (gate.own_guest and job.runner.makes_many_calls):
-        kernel.begin(gate.name)
-        return _asked(kernel, gate, record)
-    limits = job.limits(job.policy.verify_limit_s)
-    with loaded(job, stage, limits, label=gate.name, fills_memory=True) as alone:
-        return alone if isinstance(alone, Failed) else _asked(alone, gate, record)
+    if own.has_begun(gate):
+        return own.answer(gate)
+    if gate.own_guest and job.runner.makes_many_calls:
+        return own.ask(gate, kernel.tuner.allowed)
+    progress(gate.name)
+    kernel.begin(gate.name)
+    return ask(kernel, gate)
 
 
-def _asked(kernel: LoadedKernel, gate: Gate, record: _Record) -> Finding:
-    before = len(kernel.seeds)
-    finding = gate.examine(kernel)
-    if isinstance(finding, Failed):
-        finding = with_configuration(kernel, finding)
-    record.seeds += tuple(kernel.seeds[before:])
-    record.log_withheld = kernel.saw_held_out
-    return finding
+def _guests_run_beside(job: Job) -> bool:
+    """Whether guests of one candidate run side by side, since the host's processors mostly wait for each.
+
+    They don't if a guest computes the reference's answers: all would ask it, and wait.
+    """
+    return job.runner.leaves_host_idle and job.definition.runs_here
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,11 +235,8 @@ class _SeparateQuestions:
         self.questions = [question for question in SEPARATE_QUESTIONS if question.applies(job)]
 
     def begin(self, pool: ThreadPoolExecutor) -> None:
-        """Start the questions if they run beside the gates.
-
-        They don't if a guest computes the reference's answers: all would ask it, and wait.
-        """
-        if self._job.runner.leaves_host_idle and self._job.definition.runs_here:
+        """Start the questions if they run beside the gates."""
+        if _guests_run_beside(self._job):
             self._begun = [pool.submit(self._ask, question) for question in self.questions]
 
     def take(self, record: _Record) -> Failed | None:

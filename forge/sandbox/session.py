@@ -100,7 +100,8 @@ class Session:
         """Layout that is sent in front of the next command: an exchange costs as much as a small call."""
         self.undelayed_ns = 0
         """Nanoseconds of the last calls without those in which the guest or this thread waited for a processor."""
-        self._patience_s: float | None = None
+        self.patience_s: float | None = None
+        """Seconds by the wall clock for each reply, at most; None leaves it to the guest's limits."""
         self._memory: GuestMemory | None = None
         self._channel = Channel(stage, SERVE, arena, limits=limits, threads=threads)
         self._guest = self._channel.guest
@@ -115,14 +116,14 @@ class Session:
         """Kill the guest with everything it has started, and close the channel."""
         self._channel.close()
 
+    def end(self) -> None:
+        """Kill the guest from any thread; the exchange in hand is refused."""
+        self._guest.end()
+
     @property
     def held_bytes(self) -> int | None:
         """Memory of the guest's processes and its scratch in bytes; None if the machine doesn't show it."""
         return self._guest.held_bytes
-
-    def hurry(self, patience_s: float) -> None:
-        """Wait at most `patience_s` seconds by the wall clock for each reply from now on."""
-        self._patience_s = patience_s
 
     def allow(self, more_s: float) -> None:
         """Raise the limits of the guest's work by this many processor seconds."""
@@ -304,7 +305,7 @@ class Session:
         if not self._channel.send(self._untold + command):
             return self._gone()
         self._untold = b""
-        untrusted = self._channel.await_reply(self._patience_s)
+        untrusted = self._channel.await_reply(self.patience_s)
         self._guest.late_work.begin()  # before the clock is read, so that no work falls between the two
         elapsed_ns = time.perf_counter_ns() - started_ns
         host_waited_ns = waited_ns() - waited_before_ns
@@ -347,7 +348,7 @@ class Session:
 
     def _late(self) -> Refused:
         self._guest.kill()
-        reason = Reason(code="TIMEOUT", message=f"no reply within {self._patience_s:g} s")
+        reason = Reason(code="TIMEOUT", message=f"no reply within {self.patience_s:g} s")
         return Refused(reason, self._guest.log(), from_load=True)
 
     def _gone(self) -> Refused:

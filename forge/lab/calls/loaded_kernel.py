@@ -60,7 +60,7 @@ class LoadedKernel:
         self._seed = new_seed() if seed is None else seed
         self.tuner = Tuner(guest.session, tunes=guest.tunes)
         self.begin("")
-        self._session, self._arena = guest.session, guest.arena
+        self.session, self._arena = guest.session, guest.arena
         self.answered, self._sets = Answered(), tuple[SlotSet, ...]()
         self._laid_out: tuple[tuple[tuple[str, int], ...], int, Placement, int] | None = None
 
@@ -112,20 +112,16 @@ class LoadedKernel:
     @property
     def held_bytes(self) -> int | None:
         """Memory of the guest's processes and its scratch in bytes; None if the machine doesn't show it."""
-        return self._session.held_bytes
+        return self.session.held_bytes
 
     @property
     def undelayed_ns(self) -> int:
         """Nanoseconds of the last release, without those in which the guest or the host waited for a processor."""
-        return self._session.undelayed_ns
-
-    def hurry(self, patience_s: float) -> None:
-        """Wait at most `patience_s` seconds by the wall clock for each answer from now on."""
-        self._session.hurry(patience_s)
+        return self.session.undelayed_ns
 
     def finish(self) -> tuple[Exit, str]:
         """Let the guest end by itself within its limits; return how it ended and its log."""
-        return self._session.finish()
+        return self.session.finish()
 
     def forms(
         self, shape: Mapping[str, int], placement: Placement = PLAIN, *, answers: int = 0
@@ -155,7 +151,7 @@ class LoadedKernel:
             return None
         forms = self.forms(shape, placement, answers=answers)
         self._sets = self._arena.lay_out(count, *forms, together=placement.together(self.operation))
-        self._session.lay_out(
+        self.session.lay_out(
             self._sets,
             scalars=len(self.operation.scalars),
             closed=placement.closed(self.operation, self._sets, self._arena.size_bytes),
@@ -194,7 +190,7 @@ class LoadedKernel:
                 self._write((case, slots))
                 for slot in slots.outputs:
                     self._arena.poison(slot)
-        answer = self._session.release(
+        answer = self.session.release(
             function,
             first,
             count,
@@ -236,11 +232,11 @@ class LoadedKernel:
         The guest looks at its surroundings before it has the inputs, and again when its outputs have been read. So
         it can't use either time for the calls. What is `unread` gives one result, with the time alone.
         """
-        looked = self.lay_out(cases[0].shape, len(cases)) or self._session.look_around()
+        looked = self.lay_out(cases[0].shape, len(cases)) or self.session.look_around()
         if isinstance(looked, Refused):
             return no_answer(looked, PLAIN, cases[0])
         parallel_map(self._write, zip(cases, self._sets, strict=True), serial_up_to=1)
-        answer = self._session.chain(function, first, count, cases[0].scalars)
+        answer = self.session.chain(function, first, count, cases[0].scalars)
         if isinstance(answer, Refused):
             return no_answer(answer, PLAIN, cases[0])
         self.calls += count if function != IDLE else 0
@@ -248,14 +244,14 @@ class LoadedKernel:
             return (Observed(cases[first], (), answer.elapsed_ns),)
         returned = len(self._sets[first].outputs)
         addresses = [answer.addresses[call * returned : (call + 1) * returned] for call in range(count)]
-        order = followed(self._session, self._arena, self._sets, first, addresses)
+        order = followed(self.session, self._arena, self._sets, first, addresses)
         if not isinstance(order, Refused) and reading == "judged":
             apart = self.definition.outputs_apart
-            order = sharing_memory(self._session, self._sets[first], addresses, apart=apart) or order
+            order = sharing_memory(self.session, self._sets[first], addresses, apart=apart) or order
         if isinstance(order, Refused):
             return no_answer(order, PLAIN, cases[first])
         observed = self._watch([cases[index] for index in order], [self._sets[index] for index in order], answer)
-        left = self._session.compare_surroundings()
+        left = self.session.compare_surroundings()
         if isinstance(observed, Failed) or not isinstance(left, Refused):
             return observed
         return no_answer(left, PLAIN, cases[0])
@@ -263,17 +259,17 @@ class LoadedKernel:
     def capture(self) -> bytes | Refused:
         """Let the guest list the launches of one call with the first set's inputs. The list is untrusted."""
         self._laid_out = None  # the guest overwrites the arena
-        return self._session.capture(tuple(self.operation.scalars.values()))
+        return self.session.capture(tuple(self.operation.scalars.values()))
 
     def count_operators(self, calls: int) -> bytes | Refused:
         """Let torch's profiler count operators in calls with the first set's inputs. The table is untrusted."""
         self._laid_out = None  # the guest overwrites the arena
-        return self._session.count_operators(tuple(self.operation.scalars.values()), calls)
+        return self.session.count_operators(tuple(self.operation.scalars.values()), calls)
 
     def fill(self, cases: Sequence[Case]) -> Refused | None:
         """Lay out one set with inputs for each case, to be timed."""
         self._laid_out = None
-        answer = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True)) or self._session.room()
+        answer = self.lay_out(cases[0].shape, len(cases), Placement(return_inputs=True)) or self.session.room()
         if isinstance(answer, Refused):
             return answer
         parallel_map(self._write, zip(cases, self._sets, strict=True), serial_up_to=1)
@@ -288,7 +284,7 @@ class LoadedKernel:
         self, function: int, window: Window, cases: Sequence[Case]
     ) -> tuple[Returned, tuple[Observed, ...]] | Failed:
         """Time a window of calls in a trusted guest; return its answer, and the outputs of the set copied out."""
-        answer = self._session.time(function, window, cases[0].scalars)
+        answer = self.session.time(function, window, cases[0].scalars)
         if isinstance(answer, Refused):
             return no_answer(answer, PLAIN, cases[0])
         if window.copied is None:

@@ -24,6 +24,8 @@ class Tuner:
         self._session = session
         self.tunes = tunes
         """Whether the candidate may have autotuned kernels."""
+        self.allowed = 0
+        """Number of configurations for which the candidate was given time."""
         self.choose(0)
 
     def choose(self, number: int, *, way: Way = "choose") -> None:
@@ -53,4 +55,5 @@ class Tuner:
 
     def allow_for(self, configurations: int) -> None:
         """Raise the limit of processor seconds to what `configurations` configurations take."""
+        self.allowed = max(self.allowed, configurations)
         self._session.allow(EACH_CPU_S * configurations)

@@ -92,7 +92,7 @@ class _Search:
         from hypothesis.configuration import set_hypothesis_home_dir
         from hypothesis.errors import HypothesisException
 
-        self._kernel.hurry(REPLY_S)
+        self._kernel.session.patience_s = REPLY_S
         quiet = settings(
             max_examples=EXAMPLES,
             deadline=None,

@@ -182,4 +182,4 @@ def _words(placement: Placement, ways: Ways) -> str:
     return f"{layout}{pages}, {called}"
 
 
-COMBINATIONS = Gate(name="combinations", examine=examine, needs=frozenset({"sizes"}))
+COMBINATIONS = Gate(name="combinations", examine=examine, needs=frozenset({"sizes"}), beside=True)

@@ -23,3 +23,6 @@ class Gate:
     """Whether the gate runs before other guests are started in parallel. Most refusals come from these gates."""
     own_guest: bool = False
     """Whether the candidate is loaded in a guest of its own for the gate, in which no call was made before."""
+    beside: bool = False
+    """Whether the gate is asked in a guest of its own beside the others where the host's processors mostly wait.
+    Elsewhere it is asked in the guest of the gates before. It takes seconds, and one call alone never shows it."""

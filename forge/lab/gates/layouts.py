@@ -318,4 +318,4 @@ def said_how(failed: Failed, how: str) -> Failed:
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
-LAYOUTS = Gate(name="layouts", examine=examine, needs=frozenset({"layouts"}))
+LAYOUTS = Gate(name="layouts", examine=examine, needs=frozenset({"layouts"}), beside=True)
