@@ -78,8 +78,8 @@ class OwnGuests:
     def ask(self, gate: Gate, configurations: int) -> Answer:
         """Ask the gate's question in a new guest."""
         self._progress(gate.name)
-        limits = self._job.limits(self._job.policy.verify_limit_s)
-        with loaded(self._job, self._stage, limits, label=gate.name, fills_memory=True) as kernel:
+        job = self._job
+        with loaded(job, self._stage, job.gate_limits, label=gate.name, fills_memory=True) as kernel:
             if isinstance(kernel, Failed):
                 return Answer(finding=kernel)
             kernel.tuner.allow_for(configurations)
