@@ -18,7 +18,7 @@ from forge.sandbox.stage import Stage
 
 
 @dataclass(frozen=True, kw_only=True)
-class Answer:
+class GateAsked:
     """What a gate found, and from which seeds."""
 
     finding: Finding
@@ -27,13 +27,13 @@ class Answer:
     """Whether the guest was asked at a held-out shape, so that its words may name the shape."""
 
 
-def ask(kernel: LoadedKernel, gate: Gate) -> Answer:
+def ask(kernel: LoadedKernel, gate: Gate) -> GateAsked:
     """Ask the gate's question in a guest that is loaded."""
     before = len(kernel.seeds)
     finding = gate.examine(kernel)
     if isinstance(finding, Failed):
         finding = with_configuration(kernel, finding)
-    return Answer(finding=finding, seeds=tuple(kernel.seeds[before:]), saw_held_out=kernel.saw_held_out)
+    return GateAsked(finding=finding, seeds=tuple(kernel.seeds[before:]), saw_held_out=kernel.saw_held_out)
 
 
 class OwnGuests:
@@ -45,7 +45,7 @@ class OwnGuests:
 
     def __init__(self, job: Job, stage: Stage, progress: Progress) -> None:
         self._job, self._stage, self._progress = job, stage, progress
-        self._begun: dict[str, Future[Answer]] = {}
+        self._begun: dict[str, Future[GateAsked]] = {}
         self._sessions: list[Session] = []
         self._lock, self._unwanted = threading.Lock(), False
         self._pool: ThreadPoolExecutor | None = None
@@ -71,17 +71,17 @@ class OwnGuests:
         """Whether the gate is asked beside the others."""
         return gate.name in self._begun
 
-    def answer(self, gate: Gate) -> Answer:
+    def answer(self, gate: Gate) -> GateAsked:
         """Wait for the answer to a gate that was begun."""
         return self._begun[gate.name].result()
 
-    def ask(self, gate: Gate, configurations: int) -> Answer:
+    def ask(self, gate: Gate, configurations: int) -> GateAsked:
         """Ask the gate's question in a new guest."""
         self._progress(gate.name)
         job = self._job
         with loaded(job, self._stage, job.gate_limits, label=gate.name, fills_memory=True) as kernel:
             if isinstance(kernel, Failed):
-                return Answer(finding=kernel)
+                return GateAsked(finding=kernel)
             kernel.tuner.allow_for(configurations)
             self._note(kernel.session)
             return ask(kernel, gate)

@@ -36,8 +36,8 @@ WALL_PER_CPU_S = 16
 less than a sixteenth of a processor counts as idle."""
 COMPILED_AT_CALLS_TIMES = 4
 """Factor on what all gates together may take if a kernel is compiled, or interpreted, when it is called. Chosen; its
-compiler's slowness isn't the kernel's. On an H200 a right softmax used up 120 s by compiling for each width, and in
-the interpreter a right attention kernel takes more than 200 s. One answer has the usual limit, so a kernel that hangs
+compiler's slowness isn't the kernel's. On an H200 a right softmax used up 120 s by compiling for each width. In the
+interpreter a right attention kernel takes more than 200 s. One answer has the usual limit, so a kernel that hangs
 ends as soon as anywhere."""
 WALL_PER_CANDIDATE_S = 4
 """Seconds that the host waits for all guests of a candidate, for each processor second that they have together.

@@ -11,7 +11,7 @@ from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
 from forge.lab import sanitizer
-from forge.lab.asked_gates import Answer, OwnGuests, ask
+from forge.lab.asked_gates import GateAsked, OwnGuests, ask
 from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -168,11 +168,13 @@ def _through_gates(
         gates = gates_for(job.definition)
         record.seeds = (job.seed,)
         first_late = next(gate for gate in gates if not gate.runs_early)
+        first_in_company = next(gate for gate in gates if not gate.runs_alone)
+        beside = [gate for gate in gates if gate.own_guest or gate.beside] if _guests_run_beside(job) else []
         for gate in gates:
+            if gate is first_in_company:
+                own.begin(beside, configurations=kernel.tuner.allowed)
             if gate is first_late:
                 start_others()
-                beside = [one for one in gates if one.own_guest or one.beside] if _guests_run_beside(job) else []
-                own.begin(beside, configurations=kernel.tuner.allowed)
             answer = _ask_gate(job, kernel, own, gate, progress)
             record.seeds += answer.seeds
             record.log_withheld = answer.saw_held_out
@@ -188,7 +190,7 @@ def _through_gates(
     return None
 
 
-def _ask_gate(job: Job, kernel: LoadedKernel, own: OwnGuests, gate: Gate, progress: Progress) -> Answer:
+def _ask_gate(job: Job, kernel: LoadedKernel, own: OwnGuests, gate: Gate, progress: Progress) -> GateAsked:
     """Put one gate's question to the candidate, in the guest of the gates before or in a guest of its own.
 
     An interpreter gets no guest of its own: a gate that needs many calls asks it nothing.

@@ -57,9 +57,9 @@ def cut_off_of_fp8(h: torch.Tensor, weights: torch.Tensor) -> torch.Tensor:
 def cut_off_of_16_bits(h: torch.Tensor, weights: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     """Return h [m, k] times weights [k, n], and by how much each element may err to one side, all in fp64.
 
-    Each instruction cuts the running sum toward zero, by half a unit in its last place on average, so by u_acc of its
-    size at most. These errors have one sign. They show where a sum grows large and terms behind it cancel it, as with
-    operands in order; otherwise the result's own rounding hides them.
+    Each instruction cuts the running sum toward zero, by half a unit in its last place on average. That is u_acc of
+    its size at most. These errors have one sign. They show where a sum grows large and later terms cancel it, as with
+    operands in order. Elsewhere the result's own rounding hides them.
     """
     import torch
 

@@ -113,4 +113,4 @@ def _refused(message: str, code: ReasonCode = "BAD_SUBMISSION") -> Failed:
     return Failed(reason=Reason(code=code, message=message), observed=message, threshold=THRESHOLD)
 
 
-CONFIGURATIONS = Gate(name="configurations", examine=examine, runs_early=True)
+CONFIGURATIONS = Gate(name="configurations", examine=examine, runs_early=True, runs_alone=True)

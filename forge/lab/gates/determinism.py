@@ -34,4 +34,4 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-DETERMINISM = Gate(name="determinism", examine=examine, runs_early=True)
+DETERMINISM = Gate(name="determinism", examine=examine, runs_early=True, runs_alone=True)

@@ -42,4 +42,11 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
 
 
-EXACT = Gate(name="exact", examine=examine, needs=frozenset({"integers"}), one_call_shows_it=True, runs_early=True)
+EXACT = Gate(
+    name="exact",
+    examine=examine,
+    needs=frozenset({"integers"}),
+    one_call_shows_it=True,
+    runs_early=True,
+    runs_alone=True,
+)

@@ -21,6 +21,8 @@ class Gate:
     calls or the addresses of the operands may have caused the failure."""
     runs_early: bool = False
     """Whether the gate runs before other guests are started in parallel. Most refusals come from these gates."""
+    runs_alone: bool = False
+    """Whether the gate runs before others are asked beside it. It takes a second, and refuses many candidates."""
     own_guest: bool = False
     """Whether the candidate is loaded in a guest of its own for the gate, in which no call was made before."""
     beside: bool = False

@@ -129,4 +129,4 @@ def _refusal(name: str, found: Aggregate) -> Failed:
     )
 
 
-NUMERICS = Gate(name="numerics", examine=examine, one_call_shows_it=True, runs_early=True)
+NUMERICS = Gate(name="numerics", examine=examine, one_call_shows_it=True, runs_early=True, runs_alone=True)

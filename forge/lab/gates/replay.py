@@ -37,4 +37,4 @@ def _wrong_again(failed: Failed) -> Failed:
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
-REPLAY = Gate(name="replay", examine=examine, runs_early=True)
+REPLAY = Gate(name="replay", examine=examine, runs_early=True, runs_alone=True)

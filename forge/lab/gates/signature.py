@@ -27,4 +27,4 @@ def examine(kernel: LoadedKernel) -> Finding:
     return Passed(observed=described, threshold=kernel.operation.signature)
 
 
-SIGNATURE = Gate(name="signature", examine=examine, one_call_shows_it=True, runs_early=True)
+SIGNATURE = Gate(name="signature", examine=examine, one_call_shows_it=True, runs_early=True, runs_alone=True)

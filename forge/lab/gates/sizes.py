@@ -14,6 +14,7 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import configurations, large_offsets, listed_workloads
 from forge.lab.gates.chosen_shapes import (
+    VERY_WIDE,
     corner_shapes,
     drawn_shapes,
     edge_shapes,
@@ -23,7 +24,7 @@ from forge.lab.gates.chosen_shapes import (
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.kinds_in_turn import KindsInTurn
 from forge.lab.gates.long_pairs import long_pairs
-from forge.lab.gates.telling_sizes import telling_sizes
+from forge.lab.gates.telling_sizes import BEYOND_SIXTEEN_BITS, telling_sizes
 from forge.lab.inputs.changes import has_patterns, largest_at_the_end, swap_in_row, unusual_patterns
 from forge.lab.inputs.shape_budget import costs_of, largest_operand
 from forge.lab.observed import Case
@@ -52,6 +53,10 @@ INTERPRETED_HELD_OUT = 12
 reference file's task may hold out 40."""
 SHORTER_ROWS, LONG_ROW = 4, 4096
 """Number of single rows that are asked once more after longer ones, and the width from which they are long."""
+SLOW_S = 8.0
+"""Seconds of one call with more than 65,536 columns from which no row beyond 131,072 is asked, but those of a domain.
+Chosen; a compiler that holds a row in one block takes four times as long for twice the row. On an H200 a right
+softmax was compiled for more than 120 s at 234,043 columns."""
 THRESHOLD = "1 x the bound at every shape"
 """Words for what the gate allows."""
 
@@ -69,13 +74,14 @@ def examine(kernel: LoadedKernel) -> Finding:
     )
     if not asked:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
+    kinds, widest = KindsInTurn(kernel), _Widest(kernel, once)
     errors: list[WorkloadErrors] = []
-    kinds = KindsInTurn(kernel)
     # held-out ones once more: a kernel may keep a plan for the last shape
     for shape in (*asked, *reversed(held_out), *_shorter_rows(kernel, asked)):
-        share = AGAIN_SHARE if largest_operand(kernel.operation, shape) < SWAP_ELEMENTS else LARGE_AGAIN_SHARE
-        again = shape not in once or kernel.rng.random() < share
-        checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again)
+        again = shape not in once or _comes_again(kernel, shape)
+        if widest.leaves_out(shape):
+            continue
+        checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again, widest=widest)
         if isinstance(checked, Failed):
             return checked
         errors += checked
@@ -89,12 +95,42 @@ def examine(kernel: LoadedKernel) -> Finding:
     past = large_offsets.ask(kernel)
     if isinstance(past, Failed):
         return past
-    counted = f"{len(asked)} shapes, {len(held_out)} held out"
+    counted = f"{len(asked)} shapes, {len(held_out)} held out; {widest}"
     return Passed(
-        observed=f"{max(e.bound_used for e in errors):.3g} x the bound over {counted}; {of_domain}{listed}; {past}",
+        observed=f"{max(e.bound_used for e in errors):.3g} x the bound over {counted}{of_domain}{listed}; {past}",
         threshold=THRESHOLD,
         errors=tuple(errors),
     )
+
+
+def _comes_again(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
+    """Draw whether a shape with one telling size, or with many wide rows, is asked twice."""
+    share = AGAIN_SHARE if largest_operand(kernel.operation, shape) < SWAP_ELEMENTS else LARGE_AGAIN_SHARE
+    return kernel.rng.random() < share
+
+
+class _Widest:
+    """The widest rows of an examination, which aren't asked once a call with a shorter one was slow; see `SLOW_S`."""
+
+    def __init__(self, kernel: LoadedKernel, once: Sequence[Mapping[str, int]]) -> None:
+        self._axis = kernel.operation.reduced_axis
+        self._rows = [shape for shape in once if shape[self._axis] > VERY_WIDE[1]]
+        self._slow, self._left_out = False, 0
+
+    def note(self, shape: Mapping[str, int], took_ns: int) -> None:
+        """Note what the first call at a shape took."""
+        self._slow |= shape[self._axis] >= BEYOND_SIXTEEN_BITS[0] and took_ns > SLOW_S * 1e9
+
+    def leaves_out(self, shape: Mapping[str, int]) -> bool:
+        """Whether the shape isn't asked."""
+        leaves_out = self._slow and shape in self._rows
+        self._left_out += leaves_out
+        return leaves_out
+
+    def __str__(self) -> str:
+        if not self._left_out:
+            return ""
+        return f"none beyond {VERY_WIDE[1]} columns, since a shorter row takes more than {SLOW_S:g} s; "
 
 
 def _shorter_rows(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
@@ -146,7 +182,7 @@ def _domain_shapes(kernel: LoadedKernel) -> tuple[Sequence[Mapping[str, int]], s
 
 
 def _ask_at(
-    kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn, *, large: bool, again: bool
+    kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn, *, large: bool, again: bool, widest: _Widest
 ) -> tuple[WorkloadErrors, ...] | Failed:
     """Ask at one shape, `again` with other contents, and with other kinds of values; of an interpreter once.
 
@@ -158,6 +194,7 @@ def _ask_at(
     checked = kernel.check_alone(case)
     if isinstance(checked, Failed):
         return checked
+    widest.note(case.shape, kernel.undelayed_ns)
     may_swap = large or largest_operand(kernel.operation, shape) >= SWAP_ELEMENTS
     again_too = again and (has_patterns(kernel.operation) or may_swap or shape not in kernel.held_out)
     others = [_other_contents(kernel, case, kinds, may_swap=may_swap)] if again_too else []
