@@ -50,6 +50,10 @@ InputKind = Literal[
     "far_outside_range",
     "very_far",
     "beside_zero",
+    "overflowing",
+    "shifted_range",
+    "near_highest",
+    "zero_diagonal",
 ]
 """Kind of values that a workload's inputs are drawn with; `forge.lab.inputs.distributions` draws them."""
 EndKind = Literal["ends", "end_rows", "lowest", "highest"]
@@ -61,14 +65,16 @@ REFERENCE_KINDS: tuple[InputKind, ...] = (
     *END_KINDS,
     *("falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
     *("signed_weights", "large_weights", "far_weights", "outside_range", "far_outside_range"),
-    *("very_far", "beside_zero"),
+    *("very_far", "beside_zero", "overflowing", "shifted_range", "near_highest", "zero_diagonal"),
 )
 """Kinds for reference files alone: besides the ends, rows that fall, and values above and below their middle in turn.
 Rows that lie wholly above or wholly below it as well, and whole samples that lie thousands above or below it. Then
 powers of two in rows of which some are equal. Then rows of one value each, whose products are thousands apart. Then
 a few numbers of each row that are far larger than the others, at other places in each row. Then weights of either
 sign, which a norm that is new hasn't. Others are sixteen or hundreds of times as large as new ones. Then numbers near
-the range of a uniform operand and far outside of it. Last, normal ones 2^17 deviations away, and all on one side.
+the range of a uniform operand and far outside of it. Then normal ones 2^17 deviations away, and all on one side.
+Then uniform operands so large that powers of e overflow, and on one side of zero. Then whole numbers near the upper
+end of their range. Last, square matrices with zeros on their diagonal.
 
 For an operation of the catalogue, the kind `mixed` has such rows; `large` and `offset_mean` have such values, and
 `large_columns` has such outliers."""

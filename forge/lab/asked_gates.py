@@ -65,7 +65,9 @@ class OwnGuests:
     def begin(self, gates: Sequence[Gate], *, configurations: int) -> None:
         """Start to ask the gates, each in a thread. The candidate's kernels have so many configurations at most."""
         self._pool = ThreadPoolExecutor(max(1, len(gates)))
-        self._begun = {gate.name: self._pool.submit(self.ask, gate, configurations) for gate in gates}
+        for gate in gates:
+            self._progress(f"{gate.name}, beside others")
+            self._begun[gate.name] = self._pool.submit(self.ask, gate, configurations)
 
     def has_begun(self, gate: Gate) -> bool:
         """Whether the gate is asked beside the others."""
@@ -77,7 +79,6 @@ class OwnGuests:
 
     def ask(self, gate: Gate, configurations: int) -> GateAsked:
         """Ask the gate's question in a new guest."""
-        self._progress(gate.name)
         job = self._job
         with loaded(job, self._stage, job.gate_limits, label=gate.name, fills_memory=True) as kernel:
             if isinstance(kernel, Failed):

@@ -195,11 +195,11 @@ def _ask_gate(job: Job, kernel: LoadedKernel, own: OwnGuests, gate: Gate, progre
 
     An interpreter gets no guest of its own: a gate that needs many calls asks it nothing.
     """
+    progress(gate.name)
     if own.has_begun(gate):
         return own.answer(gate)
     if gate.own_guest and job.runner.makes_many_calls:
         return own.ask(gate, kernel.tuner.allowed)
-    progress(gate.name)
     kernel.begin(gate.name)
     return ask(kernel, gate)
 

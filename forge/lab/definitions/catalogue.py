@@ -35,6 +35,7 @@ class Catalogue:
     files: Mapping[str, bytes] = field(default_factory=dict)
     state_names: tuple[str, ...] = ()
     set_bytes: int = 0
+    finite_kinds: tuple[InputKind, ...] = ()
 
     def reference(self, *, compiled: bool = False) -> GuestFunction:
         """Return the reference's own function."""

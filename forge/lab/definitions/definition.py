@@ -68,6 +68,10 @@ class Definition(Protocol):
     def kinds(self, wanted: tuple[InputKind, ...]) -> tuple[InputKind, ...]:
         """Return those of the wanted kinds of values at which the operation is defined."""
 
+    @property
+    def finite_kinds(self) -> tuple[InputKind, ...]:
+        """Other kinds of values, at which answers must be finite where the reference's are, and no more is asked."""
+
     def kept_calls(self, wanted: int, call_bytes: int) -> int:
         """Return how many calls, with operands of `call_bytes` each, keep their outputs at once: at most `wanted`."""
 

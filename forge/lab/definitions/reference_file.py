@@ -72,8 +72,13 @@ class ReferenceFile:
         return (public,)
 
     def kinds(self, wanted: tuple[InputKind, ...]) -> tuple[InputKind, ...]:
-        """Return normal values and those kinds at which the reference stays finite."""
+        """Return normal values and those kinds at which the reference can be judged by."""
         return tuple(kind for kind in wanted if kind == "normal" or kind in self.contract.kinds)
+
+    @property
+    def finite_kinds(self) -> tuple[InputKind, ...]:
+        """Kinds at which the reference is finite, and errs too much to judge by."""
+        return self.contract.finite_kinds
 
     def kept_calls(self, wanted: int, call_bytes: int) -> int:
         """Return as many calls as `KEPT_BYTES` hold, but at least a few."""

@@ -13,6 +13,7 @@ from forge.lab.gates.specials import has_answer, kinds_of
 TELLING: tuple[InputKind, ...] = (
     *("large", "small", "offset_mean", "offset_operands", "rows_apart", "mixed"),
     *("tiny", "heavy_tails", "zero_rows", "ordered", "ties", "outside_range"),
+    *("far", "overflowing", "beside_zero", "shifted_range"),
 )
 """Kinds of values that are asked in turn, besides special ones. Chosen; the gate `scales` asks all kinds, at few
 shapes."""

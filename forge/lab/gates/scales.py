@@ -7,7 +7,7 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import REFERENCE_KINDS, InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
-from forge.lab.gates import configurations, other_paths
+from forge.lab.gates import configurations, finiteness, other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.sizes import other_shapes
 from forge.lab.inputs.changes import shifted_further
@@ -83,8 +83,11 @@ def examine(kernel: LoadedKernel) -> Finding:
         if isinstance(checked, Failed):
             return checked
         errors += checked
+    finite = finiteness.ask(kernel)
+    if isinstance(finite, Failed):
+        return finite
     worst = max((e.bound_used for e in errors), default=0.0)
-    names = ", ".join(kinds) or "none"
+    names = f"{', '.join(kinds) or 'none'}{f'; finite at {finite} more' if finite else ''}"
     return Passed(
         observed=f"{worst:.3g} x the bound over {len(errors)} draws of {len(kinds)} kinds of values: {names}",
         threshold="1 x the bound for every kind",

@@ -91,6 +91,8 @@ class Drawing:
             return "plain" if usual and sizes_at(one.axes, shape) == one.sizes else "family"
         if kind in ("ordered", "falling") and isinstance(one.drawn, Integers | Among) and not one.coupled:
             return "planted"
+        if kind == "near_highest" and isinstance(one.drawn, Integers) and not one.coupled:
+            return "planted"
         if kind == "single" and has_two_values(one.drawn) and not one.coupled:
             return "planted"
         if kind not in END_KINDS:
@@ -125,6 +127,15 @@ def first_alike(contract: Contract, place: int) -> int:
         if same and not (isinstance(one.drawn, Generated) or one.coupled or other.coupled):
             return earlier
     return place
+
+
+def is_square(one: Operand) -> bool:
+    """Return whether an operand is square matrices of numbers that no user declared a range for.
+
+    A kernel that eliminates without pivots fails where the first is zero.
+    """
+    sizes = one.sizes[-2:]
+    return len(sizes) == 2 and sizes[0] == sizes[1] > 1 and one.continuous and one.source != "family"
 
 
 def _with_equal(contract: Contract, values: list[torch.Tensor]) -> Tensors:
@@ -220,6 +231,8 @@ def _of_family(
     values = draw_family(family, sizes_at(one.axes, fitting.shape), kind, generator)
     if kind in FAINT_KINDS and may_be_faint(contract, one):
         values = faint(values, kind, contract.dtype, generator)
+    if kind == "zero_diagonal" and is_square(one):
+        values.diagonal(dim1=-2, dim2=-1).zero_()
     return values.to(torch_dtype(one.element or contract.dtype)).contiguous()
 
 

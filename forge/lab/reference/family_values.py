@@ -21,24 +21,16 @@ WEIGHT_FACTORS: dict[InputKind, float] = {"large_weights": 16.0, "far_weights": 
 operands below one then exceed the ends of a clip, and powers of e overflow."""
 OF_WEIGHTS = frozenset({SIGNED, *WEIGHT_FACTORS})
 """Kinds that change weights and no operand."""
-OUTSIDE: dict[InputKind, float] = {"outside_range": 1.0, "far_outside_range": 16.0}
+OUTSIDE: dict[InputKind, float] = {
+    "outside_range": 1.0,
+    "far_outside_range": 16.0,
+    "overflowing": 1.0,
+    "shifted_range": 1.0,
+}
 """Standard deviations of kinds that leave the range of a uniform operand, in the larger size of its two ends. Files
 call `torch.rand` for short: callers of a relu have numbers below zero too. Chosen; the first stays near the range.
-Each row of the second has one sign."""
-KINDS: tuple[InputKind, ...] = (
-    *("small", "large", "constant", "sparse", "ties", "heavy_tails", "zeros"),
-    *("ordered", "falling", "alternating", "one_sided", "far", "equal_rows", "far_rows", "outliers"),
-    *("equal_operands", "single", "tiny", "rows_apart", SIGNED, *WEIGHT_FACTORS, *OUTSIDE, "very_far", "beside_zero"),
-)
-"""Kinds besides `normal`, whose values are as inferred.
-
-In order: near each other, at the upper end, one value, mostly zeros, on a coarse grid, at both ends, zeros. Then
-rising in each row, falling, above and below their middle in turn, and rows on one side of it. Then whole samples far
-from it, and powers of two in rows of which some are equal. Then rows of one value, all far from it on one side. Then
-a few large values in each row. Then equal in all operands of one size and family. Last, a mask or another
-choice of two values has one of them once in each row. Operands are all tiny, or rows have different small sizes;
-forge/lab/reference/faint.py makes them. Weights have either sign, or are larger. Uniform operands leave their range
-in the two kinds after that alone. Last, normal ones are further away, or all lie on one side of zero."""
+Each row of the second has one sign. The others are as the kinds `far` and `beside_zero` of normal operands: powers of
+e overflow, and means are larger than deviations."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""
@@ -104,6 +96,10 @@ def _outside(sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator
     import torch
 
     values = torch.randn(sizes, generator=generator)
+    if kind == "overflowing":
+        return _far(values, generator)
+    if kind == "shifted_range":
+        return values + BESIDE_ZERO * _sign(generator)
     if kind != "far_outside_range":
         return values
     below = torch.rand((*sizes[:-1], 1) if sizes else (), generator=generator) < 0.5

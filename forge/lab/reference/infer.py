@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from forge.domain.evidence import Admission, Isolation
@@ -28,11 +29,11 @@ from forge.lab.reference.ends import with_ends
 from forge.lab.reference.family_values import OF_WEIGHTS
 from forge.lab.reference.forms import contract_of
 from forge.lab.reference.locality import FEWEST_RATIOS
-from forge.lab.reference.precision import FEW_TERMS, with_precision
+from forge.lab.reference.precision import with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
-from forge.lab.reference.soundness import is_sound, sound_seeds
+from forge.lab.reference.soundness import is_finite, is_sound, sound_seeds
 from forge.lab.reference.trial import tried
 from forge.lab.reference.usual_kinds import judged_kinds, usual_kinds
 from forge.lab.torch_beside import import_torch_beside
@@ -45,11 +46,6 @@ SEED = 20260101
 SEEDS, MOST_SEEDS, SEEDS_BYTES = 3, 32, 2**24
 """Number of draws at which the reference's error is measured, the most, and the bytes of more than `SEEDS` draws.
 Chosen; each costs calls of the reference. A small result needs more, to show how its errors follow its values."""
-HEAVY_BYTES = 2**27
-"""Size of a call's operands in bytes above which fewer kinds of values are asked. Chosen; each further kind asks the
-reference and its oracle once more at this size."""
-HEAVY_KINDS: tuple[InputKind, ...] = ("small", "constant", FEW_TERMS, "outside_range")
-"""Kinds of values that are asked of such a reference, besides the inferred ones."""
 MOST_SOUND_DRAWS, SOUND_BYTES = 32, 2**28
 """Number of the file's own draws that its reference is asked, and their size in bytes, at most."""
 REPEATS = 2
@@ -177,10 +173,10 @@ class _Inference:
         self._progress("known wrong answers")
         admission = tried(self._answers, self._question.source, cases, self._policy)
         self._progress("other values and other batches")
-        heavy = self._contract.set_bytes > HEAVY_BYTES
-        usual = (kind for kind in usual_kinds(self._contract) if not heavy or kind in HEAVY_KINDS)
-        sound = filter(self._stays_sound, (*usual, *(END_KINDS if self._has_numbers() else ())))
-        self._answers.change_contract(kinds=judged_kinds(sound))
+        usual = usual_kinds(self._contract)
+        judged = judged_kinds(filter(self._stays_sound, (*usual, *(END_KINDS if self._has_numbers() else ()))))
+        finite = tuple(kind for kind in usual if kind not in judged and self._stays_finite(kind))
+        self._answers.change_contract(kinds=judged, finite_kinds=finite)
         self._progress("the ends of its ranges")
         admission = with_ends(admission, self._answers, self._question.source, SEED, self._policy)
         admission = with_precision(admission, self._answers, self._question.source, SEED, self._policy)
@@ -283,11 +279,15 @@ class _Inference:
     def _stays_sound(self, kind: InputKind, batch: int | None = None) -> bool:
         """Return whether the reference can be judged by there, in each of a few draws. One may hide that it can't."""
         shape = self._contract.shape if batch is None else {**self._contract.shape, BATCH: batch}
+        cases = self._cases_of(kind, batch)
+        return all(is_sound(self._answers, case, shape, kind, self._policy) for case in cases)
+
+    def _stays_finite(self, kind: InputKind) -> bool:
+        return all(is_finite(self._answers, case, self._contract.shape) for case in self._cases_of(kind))
+
+    def _cases_of(self, kind: InputKind, batch: int | None = None) -> Iterator[Tensors]:
         weights = Drawing(self._answers).weights(SEED, kind) if kind in OF_WEIGHTS else self._weights
-        return all(
-            is_sound(self._answers, (*self._draw(seed, kind, batch), *weights), shape, kind, self._policy)
-            for seed in sound_seeds(self._contract)
-        )
+        return ((*self._draw(seed, kind, batch), *weights) for seed in sound_seeds(self._contract))
 
 
 def _seeds(contract: Contract) -> int:

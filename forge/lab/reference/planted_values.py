@@ -10,6 +10,10 @@ from forge.domain.own_operation import Among, Family, Integers
 if TYPE_CHECKING:
     import torch
 
+PART_OF_RANGE = 8
+"""Divisor of a range of whole numbers: the kind `near_highest` draws from the highest of so many parts. Chosen; sums
+of 2,048 products of bytes then exceed 2^24 and are odd, which fp32 can't hold."""
+
 
 def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: torch.Generator) -> torch.Tensor:
     """Return a draw, with the same sizes, with the ends of its family in a kind's pattern, or in order.
@@ -26,6 +30,9 @@ def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: tor
         case _:
             return drawn
     match kind:
+        case "near_highest" if isinstance(family, Integers):
+            span = (family.high - family.low) // PART_OF_RANGE + 1
+            return (family.high - torch.randint(span, drawn.shape, generator=generator)).to(drawn.dtype)
         case "lowest":
             return low_end.expand(drawn.shape).clone()
         case "highest":

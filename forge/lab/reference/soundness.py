@@ -57,6 +57,18 @@ def is_sound(answers: Answers, case: Tensors, shape: Shape, kind: InputKind, pol
     )
 
 
+def is_finite(answers: Answers, case: Tensors, shape: Shape) -> bool:
+    """Return whether the reference answers this case in its type and in fp64, with finite numbers alone."""
+    given = [
+        answers.asked(name, case, shape)
+        for name in (("module", "module_fp64") if answers.contract.wide else ("module",))
+    ]
+    return not any(
+        isinstance(one, Refused) or not all(bool(each.isfinite().all()) for each in one if each.is_floating_point())
+        for one in given
+    )
+
+
 def _follows_rounding(exacts: Tensors, answers: Answers, case: Tensors, shape: Shape) -> bool:
     """Return whether a few roundings of the operands in fp32 change a float result more than the reference errs."""
     contract = answers.contract

@@ -6,8 +6,9 @@ from hypothesis import strategies as st
 from forge.domain.input_kind import InputKind
 from forge.domain.own_operation import Among, Family, Generated, Integers, Normal, Uniform
 from forge.lab.reference.families import family_of as family_of_seen
-from forge.lab.reference.family_values import KINDS, OUTSIDE, draw_family
+from forge.lab.reference.family_values import OUTSIDE, draw_family
 from forge.lab.reference.survey import Seen, related
+from forge.lab.reference.usual_kinds import KINDS
 
 UNIFORM = st.tuples(st.floats(-100, 100), st.floats(0.1, 100)).map(lambda pair: Uniform(low=pair[0], high=sum(pair)))
 KIND = st.sampled_from(("normal", *(kind for kind in KINDS if kind not in OUTSIDE)))
