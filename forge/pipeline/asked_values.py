@@ -117,6 +117,7 @@ def own_terms(task: Task, operation: Operation) -> dict[str, object]:
         "varies": list(_axes(task, contract)),
         "constants": [[one.name, one.literal] for one in contract.arguments if isinstance(one, Constant)],
         "kinds": kinds,
+        "finite": ", ".join(contract.finite_kinds),
         "state": [one.names[0] for one in contract.weights],
     }
 

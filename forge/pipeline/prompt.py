@@ -26,7 +26,7 @@ from forge.pipeline.task_facts import LAUNCH_US, Bottleneck, bottleneck, least_t
 from forge.pipeline.templates import environment
 from forge.platforms import PROCESSORS, Processor
 
-TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 4
+TEMPLATE, TEMPLATE_VERSION = "brief.md.j2", 5
 OBJECTIVES: dict[Objective, str] = {
     "latency": "Latency: the time of one call.",
     "throughput": "Throughput: rows for each second where calls follow each other.",

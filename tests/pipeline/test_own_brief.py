@@ -87,10 +87,16 @@ def test_it_says_values_ranges_constants_and_which_sizes_vary() -> None:
     assert "Which sizes vary: `batch` takes other sizes too, down to 1; every other size is" in text
     assert "`scale = 2`" in text
     assert "of these further kinds: large, small. Not tested: NaN and infinities" in text
+    assert "must be finite" not in text
     assert "Any size from 0 rows and 1 column upwards" not in text
     assert "- NaN and infinities are tested" not in text
     assert "name it `masked_mean_pool`, or set" in text
     assert "| caches | L1 48KiB |" in text
+
+
+def test_it_says_where_answers_must_be_finite_and_no_more() -> None:
+    text, _ = briefed(CONTRACT.model_copy(update={"finite_kinds": ("far", "overflowing")}))
+    assert "At these kinds answers must be finite where the reference's are: far, overflowing. Not tested" in text
 
 
 @pytest.mark.parametrize(
