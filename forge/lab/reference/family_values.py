@@ -30,7 +30,7 @@ OUTSIDE: dict[InputKind, float] = {
 """Standard deviations of kinds that leave the range of a uniform operand, in the larger size of its two ends. Files
 call `torch.rand` for short: callers of a relu have numbers below zero too. Chosen; the first stays near the range.
 Each row of the second has one sign. The others are as the kinds `far` and `beside_zero` of normal operands: powers of
-e overflow, and means are larger than deviations."""
+e overflow, and means are larger than deviations. The last one lies above zero, where no activation is near zero."""
 FAR = 2.0**11
 """Least distance of the kind `far` from the mean, in standard deviations. Kernels pad with numbers like -1000 where
 only minus infinity is right; four times this number is finite in fp16."""
@@ -99,7 +99,7 @@ def _outside(sizes: tuple[int, ...], kind: InputKind, generator: torch.Generator
     if kind == "overflowing":
         return _far(values, generator)
     if kind == "shifted_range":
-        return values + BESIDE_ZERO * _sign(generator)
+        return values + BESIDE_ZERO
     if kind != "far_outside_range":
         return values
     below = torch.rand((*sizes[:-1], 1) if sizes else (), generator=generator) < 0.5

@@ -25,12 +25,18 @@ def get_inputs():
 """
 NEAR: InputKind = "outside_range"
 FAR: InputKind = "far_outside_range"
+SHIFTED: InputKind = "shifted_range"
 CASES = (
     ("torch.relu(x) + y", "x + y", NEAR),
     ("F.smooth_l1_loss(x, y, reduction='none')", "0.5 * (x - y) ** 2", NEAR),
     ("(x + y).amax(1)", "torch.cat((x + y, torch.zeros(len(x), 1)), 1).amax(1)", FAR),
     ("x.abs().sum(1) + y[:, 0]", "x.sum(1) + y[:, 0]", NEAR),
     ("F.hardtanh(x * y, -20.0, 20.0)", "x * y", FAR),
+    (
+        "F.layer_norm(x, (48,)) + y",
+        "(x - (m := x.mean(1, keepdim=True))) / torch.sqrt((x * x).mean(1, keepdim=True) - m * m + 1e-5) + y",
+        SHIFTED,
+    ),
 )
 ONE = Declared(name="x", dtype="float32", sizes=(16, 48), low=0.0, high=1.0)
 
