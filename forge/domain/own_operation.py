@@ -210,7 +210,7 @@ class Contract(Value):
     weights: Annotated[tuple[Weight, ...], Field(max_length=4096)] = ()
     results: Annotated[tuple[Result, ...], Field(min_length=1, max_length=4)]
     kinds: tuple[InputKind, ...] = ()
-    """Further kinds of values at which the reference can be judged by."""
+    """Further kinds of values at which candidates are judged by the reference."""
     finite_kinds: tuple[InputKind, ...] = Field(default=(), exclude_if=is_empty)
     """Other kinds at which the reference is finite, and so must a candidate be. It errs too much there for more. An
     older contract has none."""

@@ -63,7 +63,7 @@ class OwnGuests:
             self._pool.shutdown(cancel_futures=True)
 
     def begin(self, gates: Sequence[Gate], *, configurations: int) -> None:
-        """Start to ask the gates, each in a thread. The candidate's kernels have so many configurations at most."""
+        """Start to ask the gates, each in a thread; `configurations` is the most that an autotuned kernel has."""
         self._pool = ThreadPoolExecutor(max(1, len(gates)))
         for gate in gates:
             self._progress(f"{gate.name}, beside others")

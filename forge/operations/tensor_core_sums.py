@@ -26,7 +26,8 @@ CUT_OFF = AT_ONCE + 1
 """Number of steps by which one instruction errs at most: each product and the running sum lose less than one."""
 
 AT_ONCE_IN_16_BITS = 8
-"""Number of products of 16-bit operands that one instruction adds, at least: 8 on sm_80 and 16 on sm_90."""
+"""Number of products of 16-bit operands that one instruction adds, at least (NVIDIA, PTX ISA: wgmma adds 16, and mma
+has forms of 8). With fewer at once, more is cut off."""
 LOOKS = 8
 """Number of places at which a running sum's size is looked at. Chosen; each costs a pass over the result."""
 LEAST_BETWEEN_LOOKS = 512

@@ -1,7 +1,6 @@
 """Gates that are asked beside the candidate's first guest say what they say one after the other."""
 
 import dataclasses
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -32,10 +31,9 @@ def fused_add_rmsnorm(x, residual, weight, eps):
 """
 WRONG_AT_ODD_ADDRESSES = RIGHT.replace("    h = x", "    x = x + 1 if x.data_ptr() % 16 else x\n    h = x")
 SLOW_AT_ODD_ADDRESSES = "import time\n" + RIGHT.replace(
-    "    h = x", "    time.sleep(3 * (x.data_ptr() % 16 > 0))\n    h = x"
+    "    h = x", "    time.sleep(1.0 * (x.data_ptr() % 16 > 0))\n    h = x"
 )
-MOST_S = 300
-"""Seconds within which a test ends whose gates beside would take more than ten minutes."""
+"""A right kernel that takes a second where the gates beside ask hundreds of calls, and nothing elsewhere."""
 GATES: tuple[Gate, ...] = (LAYOUTS, COMBINATIONS)
 SHAPE = {"batch": 8, "hidden_size": 512}
 
@@ -71,11 +69,11 @@ def test_a_wrong_kernel_is_refused_by_each(gate: Gate) -> None:
 
 
 def test_guests_whose_answers_are_not_wanted_are_ended() -> None:
-    with beside(SLOW_AT_ODD_ADDRESSES) as (_, first, _):
+    with beside(SLOW_AT_ODD_ADDRESSES) as (_, first, own):
         first.begin("signature")
         assert not isinstance(first.check([first.case(first.shape)]), Failed)
-        began_s = time.monotonic()
-    assert time.monotonic() - began_s < MOST_S
+    for gate in GATES:  # a right kernel passes, unless its guest was ended
+        assert isinstance(own.answer(gate).finding, Failed)
 
 
 class BesideJob(Job):
@@ -103,10 +101,9 @@ def test_gates_are_recorded_in_their_order_however_they_were_asked() -> None:
     assert recorded.index("combinations") > recorded.index("sizes")
 
 
-def test_a_refusal_by_another_gate_does_not_wait_for_those_beside_it() -> None:
-    began_s = time.monotonic()
+def test_a_refusal_by_another_gate_ends_the_examination() -> None:
     examined, began = examined_beside(SLOW_AT_ODD_ADDRESSES.replace("return (h", "h[h > 900] = 0\n    return (h"))
     assert isinstance(examined.verdict, Rejected)
     assert examined.gates[-1].name == "scales"
     assert "combinations, beside others" in began
-    assert time.monotonic() - began_s < MOST_S
+    assert "combinations" not in began  # it wasn't waited for

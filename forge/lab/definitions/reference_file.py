@@ -72,7 +72,7 @@ class ReferenceFile:
         return (public,)
 
     def kinds(self, wanted: tuple[InputKind, ...]) -> tuple[InputKind, ...]:
-        """Return normal values and those kinds at which the reference can be judged by."""
+        """Return normal values and those kinds at which candidates are judged by the reference."""
         return tuple(kind for kind in wanted if kind == "normal" or kind in self.contract.kinds)
 
     @property

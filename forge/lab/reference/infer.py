@@ -33,7 +33,7 @@ from forge.lab.reference.precision import with_precision
 from forge.lab.reference.reference_guest import HERE, AnsweringDevice, Tensors
 from forge.lab.reference.room import expected_room, most_set_bytes
 from forge.lab.reference.shapes import Shapes, require_places
-from forge.lab.reference.soundness import is_finite, is_sound, sound_seeds
+from forge.lab.reference.soundness import is_sound, sound_seeds, why_not_finite
 from forge.lab.reference.trial import tried
 from forge.lab.reference.usual_kinds import judged_kinds, usual_kinds
 from forge.lab.torch_beside import import_torch_beside
@@ -283,7 +283,8 @@ class _Inference:
         return all(is_sound(self._answers, case, shape, kind, self._policy) for case in cases)
 
     def _stays_finite(self, kind: InputKind) -> bool:
-        return all(is_finite(self._answers, case, self._contract.shape) for case in self._cases_of(kind))
+        shape = self._contract.shape
+        return all(why_not_finite(self._answers, case, shape) is None for case in self._cases_of(kind))
 
     def _cases_of(self, kind: InputKind, batch: int | None = None) -> Iterator[Tensors]:
         weights = Drawing(self._answers).weights(SEED, kind) if kind in OF_WEIGHTS else self._weights

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     import torch
 
 PART_OF_RANGE = 8
-"""Divisor of a range of whole numbers: the kind `near_highest` draws from the highest of so many parts. Chosen; sums
-of 2,048 products of bytes then exceed 2^24 and are odd, which fp32 can't hold."""
+"""Divisor of a range of whole numbers: the kind `near_highest` draws from its upper eighth. Chosen; sums of 2,048
+products of bytes then exceed 2^24 and may be odd, which fp32 can't hold."""
 
 
 def planted(drawn: torch.Tensor, family: Family, kind: InputKind, generator: torch.Generator) -> torch.Tensor:

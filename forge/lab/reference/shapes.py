@@ -15,9 +15,9 @@ from forge.lab.reference.answers import Answers
 from forge.lab.reference.classed_sizes import classed_shapes
 from forge.lab.reference.describe import DeclaredRange, Place, SubmittedReference, refusal
 from forge.lab.reference.drawing import Drawing
-from forge.lab.reference.reference_guest import Function, Tensors
+from forge.lab.reference.reference_guest import Tensors
 from forge.lab.reference.room import most_set_bytes
-from forge.sandbox.reply import Refused
+from forge.lab.reference.soundness import why_not_finite
 
 OTHER_BATCHES = (3, 2)
 """Batch sizes at which a reference is tried, to see whether its batch may vary. Chosen: one odd, one even, and small,
@@ -169,14 +169,8 @@ class Shapes:
             return None
         said = ", ".join(f"{name}={size}" for name, size in shape.items())
         case = (*Drawing(self._answers).operands(shape, "normal", self._seed + 21), *self._weights)
-        functions: tuple[Function, ...] = ("module", "module_fp64") if self._contract.wide else ("module",)
-        for function in functions:
-            answer = self._answers.asked(function, case, shape)
-            if isinstance(answer, Refused):
-                return f"with {said}, {answer.reason.message}"
-            if not all(bool(one.isfinite().all()) for one in answer if one.is_floating_point()):
-                return f"with {said}, it gives NaN or infinity"
-        return None
+        why = why_not_finite(self._answers, case, shape)
+        return None if why is None else f"with {said}, {why}"
 
     def _fitted(self, shape: Shape, kept: Sequence[str]) -> Shape | None:
         """Return the shape with a batch small enough that a call has room; None if it has none."""

@@ -10,7 +10,7 @@ from forge.lab.judge import judge
 from forge.lab.reference.answers import Answers, equal
 from forge.lab.reference.binding import errs_within
 from forge.lab.reference.cancelled import cancels_too_much
-from forge.lab.reference.reference_guest import Tensors
+from forge.lab.reference.reference_guest import Function, Tensors
 from forge.lab.reference.rounding import ROUNDINGS_BEFORE, magnifies_too_much, nearby, widened
 from forge.operations.operation import Exact
 from forge.sandbox.reply import Refused
@@ -21,7 +21,7 @@ is always drawn. Chosen; each costs four calls of the reference."""
 SOUND_ERROR = 2.0
 """Multiple of the measured error up to which the reference may err there: a fourth of what a kernel may. Chosen; the
 largest of a few draws' errors differs by chance."""
-ON_A_GRID: tuple[InputKind, ...] = ("far", "very_far")
+ON_A_GRID: tuple[InputKind, ...] = ("far", "very_far", "overflowing")
 """Kinds whose values are equal or far apart. Equal ones are rounded alike in each kernel."""
 
 
@@ -57,16 +57,16 @@ def is_sound(answers: Answers, case: Tensors, shape: Shape, kind: InputKind, pol
     )
 
 
-def is_finite(answers: Answers, case: Tensors, shape: Shape) -> bool:
-    """Return whether the reference answers this case in its type and in fp64, with finite numbers alone."""
-    given = [
-        answers.asked(name, case, shape)
-        for name in (("module", "module_fp64") if answers.contract.wide else ("module",))
-    ]
-    return not any(
-        isinstance(one, Refused) or not all(bool(each.isfinite().all()) for each in one if each.is_floating_point())
-        for one in given
-    )
+def why_not_finite(answers: Answers, case: Tensors, shape: Shape) -> str | None:
+    """Return why the reference doesn't answer this case with finite numbers, in its type and in fp64; None if so."""
+    functions: tuple[Function, ...] = ("module", "module_fp64") if answers.contract.wide else ("module",)
+    for function in functions:
+        answer = answers.asked(function, case, shape)
+        if isinstance(answer, Refused):
+            return answer.reason.message
+        if not all(bool(one.isfinite().all()) for one in answer if one.is_floating_point()):
+            return "it gives NaN or infinity"
+    return None
 
 
 def _follows_rounding(exacts: Tensors, answers: Answers, case: Tensors, shape: Shape) -> bool:

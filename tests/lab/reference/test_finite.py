@@ -85,6 +85,15 @@ def test_and_behind_a_layer_whose_rounding_a_saturated_answer_follows(
     assert verdict_on(found, answer_projected(right), tmp_path) == Accepted()
 
 
+def test_a_softmax_that_clips_what_would_overflow_is_wrong_at_large_numbers(tmp_path: Path, walls: Walls) -> None:
+    """Numbers on a grid leave a softmax that is one, zero or evenly shared, so that answers can be judged."""
+    found = ask(function(SOFTMAX, "rand(16, 64)"))
+    assert "overflowing" in found.contract.kinds
+    verdict = verdict_on(found, answer(WITHOUT_MAXIMUM.replace("{x}", "{x}.clamp(-80, 80)")), tmp_path)
+    assert isinstance(verdict, Rejected)
+    assert verdict.reason.code == "INCORRECT_NUMERICAL"
+
+
 def test_rounding_decides_about_finite_answers_there(tmp_path: Path, walls: Walls) -> None:
     """A norm of one value is zero or what rounding leaves of it, which is a million times more."""
     reference = HEAD + FUNCTION.format(
