@@ -379,7 +379,9 @@ def _gates() -> Iterator[str]:
             continue
         module = inspect.getmodule(gates[name].examine)
         assert module is not None
-        yield from (f"## {name}", "", _prose(module.__doc__), "", _prose(gates[name].examine.__doc__), "")
+        yield from (f"## {name}", "", _prose(module.__doc__), "")
+        for asks in dict.fromkeys(part.examine for part in gates[name].parts):
+            yield from (_prose(asks.__doc__), "")
     yield from ("# Rules of promotion", "")
     yield "The rules are applied in this order to recorded events and the policy."
     yield "The first rule that isn't met denies the promotion."

@@ -1,6 +1,7 @@
 """Defines what a gate returns: it passed, or it failed for a reason."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
@@ -17,6 +18,8 @@ class Passed:
     observed: str
     threshold: str
     errors: tuple[WorkloadErrors, ...] = ()
+    calls: int = 0
+    """Number of calls, if the gate says it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,11 +49,26 @@ class Failed:
 Finding = Passed | NotAsked | Failed
 
 
+def joined(findings: Sequence[Finding]) -> Finding:
+    """Return what the parts of a question found as one finding: the first refusal, or all that was seen."""
+    passed = [one for one in findings if isinstance(one, Passed)]
+    refused = next((one for one in findings if isinstance(one, Failed)), None)
+    if refused is not None or not passed:
+        return refused or findings[0]
+    return replace(
+        passed[0],
+        observed="; ".join(dict.fromkeys(one.observed for one in passed)),
+        errors=tuple(error for one in passed for error in one.errors),
+        calls=sum(one.calls for one in passed),
+    )
+
+
 def result(gate_name: str, finding: Finding) -> GateResult:
     """Return the finding in its recorded form."""
     match finding:
         case Passed():
-            return _result(gate_name, "passed", finding.observed, finding.threshold)
+            counted = f"{finding.calls} calls, " if finding.calls else ""
+            return _result(gate_name, "passed", f"{counted}{finding.observed}", finding.threshold)
         case NotAsked():
             return _result(gate_name, "not asked", finding.observed, finding.threshold)
         case Failed():

@@ -11,7 +11,7 @@ from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
 from forge.lab import sanitizer
-from forge.lab.asked_gates import GateAsked, OwnGuests, ask
+from forge.lab.asked_gates import OwnGuests
 from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -167,41 +167,27 @@ def _through_gates(
             return record.take("load", kernel)
         gates = gates_for(job.definition)
         record.seeds = (job.seed,)
-        first_late = next(gate for gate in gates if not gate.runs_early)
-        first_in_company = next(gate for gate in gates if not gate.runs_alone)
         beside = [gate for gate in gates if gate.own_guest or gate.beside] if _guests_run_beside(job) else []
+        answers = own.ask_all(kernel, gates, beside=beside, start_others=start_others)
         for gate in gates:
-            if gate is first_in_company:
-                own.begin(beside, configurations=kernel.tuner.allowed)
-            if gate is first_late:
-                start_others()
-            answer = _ask_gate(job, kernel, own, gate, progress)
+            answer = answers.get(gate.name) or own.answer(gate)
             record.seeds += answer.seeds
             record.log_withheld = answer.saw_held_out
             failed = record.take(gate.name, answer.finding)
             if failed is not None:
                 if gate is gates[0]:
                     trusted.require_device(job)
-                if not gate.one_call_shows_it or "sizes" not in job.definition.declares:
-                    return failed
-                progress("shrink")
-                kernel.unfilled_share = 0.0  # so that reads of unwritten memory show at each smaller shape
-                return shrink(kernel, failed)
+                return _with_a_smaller_case(job, kernel, gate, failed, progress)
     return None
 
 
-def _ask_gate(job: Job, kernel: LoadedKernel, own: OwnGuests, gate: Gate, progress: Progress) -> GateAsked:
-    """Put one gate's question to the candidate, in the guest of the gates before or in a guest of its own.
-
-    An interpreter gets no guest of its own: a gate that needs many calls asks it nothing.
-    """
-    progress(gate.name)
-    if own.has_begun(gate):
-        return own.answer(gate)
-    if gate.own_guest and job.runner.makes_many_calls:
-        return own.ask(gate, kernel.tuner.allowed)
-    kernel.begin(gate.name)
-    return ask(kernel, gate)
+def _with_a_smaller_case(job: Job, kernel: LoadedKernel, gate: Gate, failed: Failed, progress: Progress) -> Failed:
+    """Return a gate's refusal with the smallest case that also fails, if one call alone shows the fault."""
+    if not gate.one_call_shows_it or "sizes" not in job.definition.declares:
+        return failed
+    progress("shrink")
+    kernel.unfilled_share = 0.0  # so that reads of unwritten memory show at each smaller shape
+    return shrink(kernel, failed)
 
 
 def _guests_run_beside(job: Job) -> bool:

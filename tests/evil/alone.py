@@ -2,6 +2,7 @@
 
 from forge.domain.verdict import Reason, Rejected
 from forge.lab import sanitizer
+from forge.lab.asked_gates import ask
 from forge.lab.calls import artifact
 from forge.lab.calls.load import loaded, staged
 from forge.lab.finding import Failed, Finding
@@ -45,5 +46,4 @@ def _finding(name: str, job: Job) -> Finding:
             assert not isinstance(kernel, Failed), kernel
             if gate is CONFIGURATIONS:
                 kernel.call([kernel.case(kernel.shape)])  # it asks what the calls before it have launched
-            kernel.begin(name)
-            return gate.examine(kernel)
+            return ask(kernel, gate).finding

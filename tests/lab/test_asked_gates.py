@@ -6,13 +6,13 @@ from contextlib import ExitStack, contextmanager
 
 import pytest
 
-from forge.domain.verdict import Accepted, Rejected
+from forge.domain.verdict import Accepted, Reason, Rejected
 from forge.lab.asked_gates import OwnGuests, ask
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
-from forge.lab.finding import Failed, Passed
-from forge.lab.gates.combinations import COMBINATIONS
+from forge.lab.finding import Failed, NotAsked, Passed, joined
+from forge.lab.gates.combinations import COMBINATIONS, PARTS
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.layouts import LAYOUTS
 from forge.lab.job import Job
@@ -72,8 +72,7 @@ def test_guests_whose_answers_are_not_wanted_are_ended() -> None:
     with beside(SLOW_AT_ODD_ADDRESSES) as (_, first, own):
         first.begin("signature")
         assert not isinstance(first.check([first.case(first.shape)]), Failed)
-    for gate in GATES:  # a right kernel passes, unless its guest was ended
-        assert isinstance(own.answer(gate).finding, Failed)
+    assert isinstance(own.answer(LAYOUTS).finding, Failed)  # a right kernel passes, unless its guest was ended
 
 
 class BesideJob(Job):
@@ -97,7 +96,7 @@ def test_gates_are_recorded_in_their_order_however_they_were_asked() -> None:
     assert isinstance(examined.verdict, Accepted), examined.gates
     recorded = [gate.name for gate in examined.gates]
     assert recorded == [name for name in ORDER if name in recorded]
-    assert began.index("combinations, beside others") < began.index("scales")
+    assert began.index("combinations, beside others") < began.index("specials")
     assert recorded.index("combinations") > recorded.index("sizes")
 
 
@@ -107,3 +106,32 @@ def test_a_refusal_by_another_gate_ends_the_examination() -> None:
     assert examined.gates[-1].name == "scales"
     assert "combinations, beside others" in began
     assert "combinations" not in began  # it wasn't waited for
+
+
+def test_the_first_refusal_in_order_counts_although_a_later_gate_ended_the_first_guest() -> None:
+    ends_at_nan = RIGHT.replace("    h = x", "    if x.isnan().any():\n        os.abort()\n    h = x")
+    examined, began = examined_beside(
+        "import os\n" + ends_at_nan.replace("return (h", "h[h > 900] = 0\n    return (h")
+    )
+    assert isinstance(examined.verdict, Rejected)
+    assert (examined.gates[-1].name, examined.verdict.reason.code) == ("scales", "INCORRECT_NUMERICAL")
+    assert began.index("specials") < began.index("scales")
+    assert examined.counterexample is not None
+
+
+def test_each_part_of_a_question_draws_other_numbers() -> None:
+    with beside(RIGHT) as (_, _, own):
+        seeds = own.answer(COMBINATIONS).seeds
+        asked = [own.ask(part, 0).seeds for part in COMBINATIONS.parts]
+    assert len(asked) == PARTS
+    assert seeds == tuple(seed for part in asked for seed in part)
+    assert len(set(seeds)) == len(seeds)
+
+
+def test_parts_become_one_finding() -> None:
+    first, second = Passed(observed="a", threshold="t", calls=2), Passed(observed="b", threshold="t", calls=3)
+    nothing = NotAsked(observed="no room", threshold="t")
+    refusals = [Failed(reason=Reason(code="TIMEOUT", message=text), observed=text, threshold="t") for text in "cd"]
+    assert joined([first, nothing, second, first]) == Passed(observed="a; b", threshold="t", calls=7)
+    assert joined([nothing, nothing]) == nothing
+    assert joined([first, *refusals]) == refusals[0]

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from forge.domain.tensors import Parts, Slots, TensorSpec
+from forge.lab.asked_gates import ask
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -45,11 +46,9 @@ def asked(seed: int, gates: Sequence[Gate] = GATES) -> dict[str, list[int]]:
         for gate in gates:
             if gate.name in TIMED:
                 continue
-            before = len(kernel.seeds)
-            kernel.begin(gate.name)
-            finding = gate.examine(kernel)
-            assert isinstance(finding, Passed | NotAsked), finding
-            found[gate.name] = [*kernel.seeds[before:], kernel.rng.getrandbits(SEED_BITS)]
+            answer = ask(kernel, gate)
+            assert isinstance(answer.finding, Passed | NotAsked), answer
+            found[gate.name] = [*answer.seeds, kernel.rng.getrandbits(SEED_BITS)]
     return found
 
 

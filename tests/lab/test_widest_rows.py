@@ -33,7 +33,7 @@ def asked(seconds: float) -> Finding:
         loaded(job, stage, job.gate_limits, label="sizes") as kernel,
     ):
         assert isinstance(kernel, LoadedKernel)
-        return sizes.examine(kernel)
+        return sizes.examine_telling(kernel)
 
 
 @pytest.mark.parametrize(("seconds", "are_asked"), [(0.5, False), (0.0, True)])

@@ -33,11 +33,12 @@ GATES: tuple[Gate, ...] = (
 )
 """Gates in order: those that refuse most candidates for each second come first.
 
-What a gate says must be true of a kernel that passed those before. `scales` comes before `specials`: a finite number
-says more than a NaN. `domain` and `layouts` come after gates that ask plain operands inside. `aliasing` comes before
-`sizes`, so that its outputs stay in memory while sizes change. `combinations` comes after `sizes` and `layouts`: they
-name one cause. `leaks` comes before `endurance`, whose calls could use up all memory first. `state` comes
-last: a workspace that a kernel keeps from a call in inference mode can't be written to outside that mode.
+What a gate says must be true of a kernel that passed those before. `scales` comes before `specials`: a finite
+number says more than a NaN. `domain` and `layouts` come after gates that ask plain operands inside. `aliasing`
+comes before `sizes`, so that its outputs stay in memory while sizes change, if one guest is asked both.
+`combinations` comes after `sizes` and `layouts`: they name one cause. `leaks` comes before `endurance`, whose calls
+could use up all memory first. `state` comes last: a workspace that a kernel keeps from a call in inference mode
+can't be written to outside that mode.
 """
 
 

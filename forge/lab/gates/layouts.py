@@ -21,7 +21,7 @@ from forge.domain.input_kind import InputKind
 from forge.domain.tensors import ITEMSIZE_BYTES, LayoutName, TensorSpec
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.calls.placement import PLAIN, Placement, can_have_layouts
-from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.finding import Failed, Finding, NotAsked, Passed
 from forge.lab.gates import configurations, other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.kinds_in_turn import KindsInTurn
@@ -61,10 +61,37 @@ KIND_SHARE = 0.5
 """
 ALIGNED_GAP = 16
 """Number of elements between two rows that keeps alignment, as in a slice of a padded or a joined buffer."""
+THRESHOLD = "every layout of the contract and of the claim"
+"""Words for what the gate allows."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Ask in each layout at the public shape, at small shapes and in long rows.
+    """Ask in each layout, but for offsets, at the public shape, at small shapes and in long rows.
+
+    Then give each input alone the layout. At last ask two inputs together.
+    """
+    layouts = _layouts(kernel)
+    failed = _ask_in(kernel, [one for one in layouts if one != "offset"]) or _ask_together(kernel, layouts)
+    if failed is not None:
+        return failed
+    claimed = f"claimed: {', '.join(kernel.claimed)}" if kernel.claimed else "none claimed beyond the contract"
+    return Passed(observed=f"right in {', '.join(layouts)}; {claimed}", threshold=THRESHOLD)
+
+
+def examine_offsets(kernel: LoadedKernel) -> Finding:
+    """Ask so inputs that begin at other elements than the first of their storage, at small shapes at every one."""
+    if "offset" not in _layouts(kernel):
+        return NotAsked(observed="no input may begin elsewhere", threshold=THRESHOLD)
+    return _ask_in(kernel, ["offset"]) or Passed(observed="right at each offset", threshold=THRESHOLD)
+
+
+def _layouts(kernel: LoadedKernel) -> tuple[LayoutName, ...]:
+    """Return the layouts of the contract inside the candidate's domain, and those of its claim."""
+    return tuple(dict.fromkeys((*kernel.inside.layouts, *kernel.claimed)))
+
+
+def _ask_in(kernel: LoadedKernel, layouts: Sequence[LayoutName]) -> Failed | None:
+    """Ask in each of the layouts at the public shape, at small shapes and in long rows; return a refusal.
 
     Then give each input alone the layout, at small shapes and in long rows. At small shapes ask every offset, and
     each configuration of an autotuned kernel.
@@ -74,7 +101,6 @@ def examine(kernel: LoadedKernel) -> Finding:
     small = _small(kernel, widths)
     others = other_paths.shapes(kernel, modulus=16)
     long = [one for one in others if one[reduced] >= other_paths.SHORTEST]
-    layouts: tuple[LayoutName, ...] = tuple(dict.fromkeys((*kernel.inside.layouts, *kernel.claimed)))
     kinds = KindsInTurn(kernel)
     tall = [*_many(kernel, widths), *(one for one in others if one not in long)]
     for layout in layouts:
@@ -90,17 +116,17 @@ def examine(kernel: LoadedKernel) -> Finding:
             checked = kernel.check_alone(_drawn_for(kernel, shape, placement, kind), placement)
             if isinstance(checked, Failed):
                 return said_how(checked, _how(layout, placement))
-        tuned = _with_each_configuration(kernel, layout, small[0])
+        tuned = _with_each_configuration(kernel, layout, small[0]) or _ask_large(kernel, layout)
         if tuned is not None:
             return tuned
-    together = _ask_large(kernel, layouts) or _ask_with_one_tensor(kernel)
-    together = together or _ask_with_halves(kernel, kinds, layouts, (kernel.shape, *small))
-    if together is not None:
-        return together
-    claimed = f"; claimed: {', '.join(kernel.claimed)}" if kernel.claimed else "; none claimed beyond the contract"
-    return Passed(
-        observed=f"right in {', '.join(layouts)}{claimed}", threshold="every layout of the contract and of the claim"
-    )
+    return None
+
+
+def _ask_together(kernel: LoadedKernel, layouts: Sequence[LayoutName]) -> Failed | None:
+    """Ask two inputs of one form as one tensor, as equal ones, and as halves of one; return a refusal."""
+    widths = of_class(kernel.rng, *ALIGNED_WIDTHS, 16, 0), odd_size(kernel.rng, *ODD_WIDTHS)
+    shapes = kernel.shape, *_small(kernel, widths)
+    return _ask_with_one_tensor(kernel) or _ask_with_halves(kernel, KindsInTurn(kernel), layouts, shapes)
 
 
 def _small(kernel: LoadedKernel, widths: tuple[int, ...]) -> list[Mapping[str, int]]:
@@ -125,22 +151,19 @@ def _with_each_configuration(kernel: LoadedKernel, layout: LayoutName, shape: Ma
     return None
 
 
-def _ask_large(kernel: LoadedKernel, layouts: Sequence[LayoutName]) -> Failed | None:
-    """Ask large operands that begin at one element, and with gaps, where they are quickly drawn."""
+def _ask_large(kernel: LoadedKernel, layout: LayoutName) -> Failed | None:
+    """Ask large operands that begin at one element or lie with gaps, where they are quickly drawn."""
     operation = kernel.operation
-    if not kernel.runner.takes_large_shapes:
+    if layout not in ("offset", "strided_rows") or not kernel.runner.takes_large_shapes:
         return None
     rows = rows_within(operation, kernel.shape, LARGE_ELEMENTS // largest_row(operation, kernel.shape) + 1)
-    apart, gap = kernel.inside.elements_apart(kernel.dtype), odd_gap(kernel.rng)
     (shape,) = kernel.shapes({**kernel.shape, operation.row_axis: max(rows, kernel.shape[operation.row_axis])})
-    for layout in (one for one in ("offset", "strided_rows") if one in layouts):
-        placement = Placement(layout=layout, elements_in=apart, gaps=(gap, 0))
-        if not kernel.fits(shape, 1, placement):
-            continue
-        checked = kernel.check_alone(kernel.case(shape), placement)
-        if isinstance(checked, Failed):
-            return said_how(checked, f"large operands {_how(layout, placement)}")
-    return None
+    apart = kernel.inside.elements_apart(kernel.dtype)
+    placement = Placement(layout=layout, elements_in=apart, gaps=(odd_gap(kernel.rng), 0))
+    if not kernel.fits(shape, 1, placement):
+        return None
+    checked = kernel.check_alone(kernel.case(shape), placement)
+    return said_how(checked, f"large operands {_how(layout, placement)}") if isinstance(checked, Failed) else None
 
 
 def _ask_with_one_tensor(kernel: LoadedKernel) -> Failed | None:
@@ -318,4 +341,4 @@ def said_how(failed: Failed, how: str) -> Failed:
     return dataclasses.replace(failed, reason=failed.reason.model_copy(update={"message": message}))
 
 
-LAYOUTS = Gate(name="layouts", examine=examine, needs=frozenset({"layouts"}), beside=True)
+LAYOUTS = Gate(name="layouts", examine=examine, further=(examine_offsets,), needs=frozenset({"layouts"}), beside=True)

@@ -191,4 +191,4 @@ def _with_scalars(kernel: LoadedKernel, scalars: tuple[float, ...]) -> list[Case
     return [kernel.case(kernel.shape, "small", scalars=scalars)] if scalars else []
 
 
-SCALES = Gate(name="scales", examine=examine, one_call_shows_it=True, runs_early=True)
+SCALES = Gate(name="scales", examine=examine, one_call_shows_it=True, runs_early=True, beside=True)

@@ -5,7 +5,7 @@ besides the public one. Each shape that costs little is also asked some other ki
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 
 from forge.domain.evidence import WorkloadErrors
@@ -62,45 +62,63 @@ THRESHOLD = "1 x the bound at every shape"
 
 
 def examine(kernel: LoadedKernel) -> Finding:
-    """Judge each shape, and each again with other contents; the smallest failing shape is the counterexample."""
+    """Judge edges, drawn, large and held-out shapes; the smallest failing one is the counterexample.
+
+    Each is asked again with other contents, and some with each configuration of an autotuned kernel.
+    """
     inside, of_domain = _domain_shapes(kernel)
     drawn = other_shapes(kernel, *edge_shapes(kernel), *drawn_shapes(kernel), *corner_shapes(kernel), *inside)
     large = other_shapes(kernel, *large_shapes(kernel))
-    once = other_shapes(kernel, *telling_sizes(kernel), *many_wide_rows(kernel), *long_pairs(kernel))
     held_out = _held_out(kernel)
-    asked = sorted(
-        (*drawn, *once, *held_out, *large),
-        key=lambda shape: (math.prod(shape.values()), sorted(shape.items())),
-    )
+    asked = _in_order((*drawn, *held_out, *large))
     if not asked:
         return NotAsked(observed="the reference runs only at its own sizes: none held out", threshold=THRESHOLD)
-    kinds, widest = KindsInTurn(kernel), _Widest(kernel, once)
-    errors: list[WorkloadErrors] = []
+    kinds, errors = KindsInTurn(kernel), list[WorkloadErrors]()
     # held-out ones once more: a kernel may keep a plan for the last shape
     for shape in (*asked, *reversed(held_out), *_shorter_rows(kernel, asked)):
-        again = shape not in once or _comes_again(kernel, shape)
-        if widest.leaves_out(shape):
-            continue
-        checked = _ask_at(kernel, shape, kinds, large=shape in large, again=again, widest=widest)
+        checked = _ask_at(kernel, shape, kinds, large=shape in large)
         if isinstance(checked, Failed):
             return checked
         errors += checked
     tuned = configurations.ask_each(kernel, _telling_draws(kernel, (*drawn, *large)))
     if isinstance(tuned, Failed):
         return tuned
-    errors += tuned
-    listed = listed_workloads.ask(kernel, kinds)
+    return _right(f"{len(asked)} shapes, {len(held_out)} held out{of_domain}", (*errors, *tuned))
+
+
+def examine_telling(kernel: LoadedKernel) -> Finding:
+    """Judge shapes with one telling size, with many wide rows, and with two long axes; some come again."""
+    asked = _in_order(other_shapes(kernel, *telling_sizes(kernel), *many_wide_rows(kernel), *long_pairs(kernel)))
+    if not asked:
+        return NotAsked(observed="the reference runs only at its own sizes", threshold=THRESHOLD)
+    kinds, widest, errors = KindsInTurn(kernel), _Widest(kernel), list[WorkloadErrors]()
+    for shape in (*asked, *_shorter_rows(kernel, asked)):
+        if widest.leaves_out(shape):
+            continue
+        checked = _ask_at(kernel, shape, kinds, again=_comes_again(kernel, shape), widest=widest)
+        if isinstance(checked, Failed):
+            return checked
+        errors += checked
+    return _right(f"{len(asked)} shapes with a telling size{widest}", errors)
+
+
+def examine_workloads(kernel: LoadedKernel) -> Finding:
+    """Judge the operation's other listed workloads, and a call past 2^31 elements."""
+    listed = listed_workloads.ask(kernel, KindsInTurn(kernel))
     if isinstance(listed, Failed):
         return listed
     past = large_offsets.ask(kernel)
-    if isinstance(past, Failed):
-        return past
-    counted = f"{len(asked)} shapes, {len(held_out)} held out; {widest}"
-    return Passed(
-        observed=f"{max(e.bound_used for e in errors):.3g} x the bound over {counted}{of_domain}{listed}; {past}",
-        threshold=THRESHOLD,
-        errors=tuple(errors),
-    )
+    return past if isinstance(past, Failed) else Passed(observed=f"{listed}; {past}", threshold=THRESHOLD)
+
+
+def _in_order(shapes: Iterable[Mapping[str, int]]) -> list[Mapping[str, int]]:
+    """Return the shapes with the smallest first."""
+    return sorted(shapes, key=lambda shape: (math.prod(shape.values()), sorted(shape.items())))
+
+
+def _right(asked: str, errors: Sequence[WorkloadErrors]) -> Passed:
+    worst = max(error.bound_used for error in errors)
+    return Passed(observed=f"{worst:.3g} x the bound over {asked}", threshold=THRESHOLD, errors=tuple(errors))
 
 
 def _comes_again(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
@@ -112,9 +130,8 @@ def _comes_again(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
 class _Widest:
     """The widest rows of an examination, which aren't asked once a call with a shorter one was slow; see `SLOW_S`."""
 
-    def __init__(self, kernel: LoadedKernel, once: Sequence[Mapping[str, int]]) -> None:
+    def __init__(self, kernel: LoadedKernel) -> None:
         self._axis = kernel.operation.reduced_axis
-        self._rows = [shape for shape in once if shape[self._axis] > VERY_WIDE[1]]
         self._slow, self._left_out = False, 0
 
     def note(self, shape: Mapping[str, int], took_ns: int) -> None:
@@ -123,14 +140,14 @@ class _Widest:
 
     def leaves_out(self, shape: Mapping[str, int]) -> bool:
         """Whether the shape isn't asked."""
-        leaves_out = self._slow and shape in self._rows
+        leaves_out = self._slow and shape[self._axis] > VERY_WIDE[1]
         self._left_out += leaves_out
         return leaves_out
 
     def __str__(self) -> str:
         if not self._left_out:
             return ""
-        return f"none beyond {VERY_WIDE[1]} columns, since a shorter row takes more than {SLOW_S:g} s; "
+        return f", none beyond {VERY_WIDE[1]} columns, since a shorter row takes more than {SLOW_S:g} s"
 
 
 def _shorter_rows(kernel: LoadedKernel, asked: Sequence[Mapping[str, int]]) -> list[Mapping[str, int]]:
@@ -178,11 +195,17 @@ def _domain_shapes(kernel: LoadedKernel) -> tuple[Sequence[Mapping[str, int]], s
         return (), ""
     shapes, left_out = kernel.inside.shapes(kernel.inside.domain, kernel.rng)
     left = f", {left_out} edges not asked (cost)" if left_out else ""
-    return shapes, f"{len(shapes)} at the domain's edges and anywhere in it{left}; "
+    return shapes, f", {len(shapes)} at the domain's edges and anywhere in it{left}"
 
 
 def _ask_at(
-    kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn, *, large: bool, again: bool, widest: _Widest
+    kernel: LoadedKernel,
+    shape: Mapping[str, int],
+    kinds: KindsInTurn,
+    *,
+    large: bool = False,
+    again: bool = True,
+    widest: _Widest | None = None,
 ) -> tuple[WorkloadErrors, ...] | Failed:
     """Ask at one shape, `again` with other contents, and with other kinds of values; of an interpreter once.
 
@@ -194,7 +217,8 @@ def _ask_at(
     checked = kernel.check_alone(case)
     if isinstance(checked, Failed):
         return checked
-    widest.note(case.shape, kernel.undelayed_ns)
+    if widest is not None:
+        widest.note(case.shape, kernel.undelayed_ns)
     may_swap = large or largest_operand(kernel.operation, shape) >= SWAP_ELEMENTS
     again_too = again and (has_patterns(kernel.operation) or may_swap or shape not in kernel.held_out)
     others = [_other_contents(kernel, case, kinds, may_swap=may_swap)] if again_too else []
@@ -239,4 +263,10 @@ def _case(kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind) -> Ca
     return largest_at_the_end(kernel.operation, kernel.case(shape, kind), kernel.rng)
 
 
-SIZES = Gate(name="sizes", examine=examine, one_call_shows_it=True)
+SIZES = Gate(
+    name="sizes",
+    examine=examine,
+    further=(examine_telling, examine_workloads),
+    one_call_shows_it=True,
+    beside=True,
+)

@@ -72,4 +72,5 @@ def test_a_row_of_zeros_among_new_weights_is_asked_with_other_numbers(tmp_path: 
     wrong = candidate.replace("self.table(ids)", "self.table(ids) * (ids != 0)[..., None]")
     refused = verdict(tmp_path, EMBEDDING, wrong, "ModelNew")
     assert isinstance(refused, Rejected)
-    assert refused.reason.code == "INCORRECT_NUMERICAL"
+    # two questions that differ in the row of zeros alone get one answer
+    assert refused.reason.code in {"INCORRECT_NUMERICAL", "REPLAYED_OUTPUT"}
