@@ -39,7 +39,7 @@ PLACES = 6
 """Number of places shown for a step."""
 LEAST_S = 0.2
 """Seconds of a step from which its places are shown."""
-FORGE = str(Path(phases.__file__).resolve().parents[1])
+FORGE = str(Path(phases.__file__).resolve().parents[2])
 
 Json = dict[str, Any]  # Any: a JSON document
 

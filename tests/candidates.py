@@ -13,6 +13,7 @@ from forge.domain.policy import Policy
 from forge.domain.tensors import DType
 from forge.lab.inputs.seeded import SEED_BITS
 from forge.lab.job import Job
+from forge.lab.judge_processes import SERVER
 from forge.lab.verification import OWN_TESTS_FILE
 from forge.languages import find_language
 from forge.operations import find_operation
@@ -90,7 +91,7 @@ def seed_of(kernel: str) -> int:
 def left_over_children() -> set[int]:
     """Every process that descends from this one, but those that wait for the next guest, and those whose ends such a
     process is about to be told of."""
-    waiting, parents = zygote.pids(), {}
+    waiting, parents = zygote.pids() | {SERVER.pid}, {}
     for name in filter(str.isdigit, os.listdir("/proc")):
         try:
             stat = Path(f"/proc/{name}/stat").read_bytes()

@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from forge.domain.device import Device
-from forge.errors import EnvironmentUnfit
 from forge.sandbox.calling_off import wanted
+from forge.sandbox.lock_file import open_lock
 
 
 def lock_of(device: Device, folder: Path | None = None) -> Path:
@@ -26,7 +26,7 @@ def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterato
 
     Raises CalledOff if the work was called off. Its result must not be recorded then.
     """
-    held = _open(lock)
+    held = open_lock(lock)
     kind = fcntl.LOCK_EX if alone else fcntl.LOCK_SH
     try:
         try:
@@ -38,22 +38,3 @@ def turn(lock: Path, *, alone: bool, progress: Callable[[str], None]) -> Iterato
             yield
     finally:
         os.close(held)
-
-
-def _open(lock: Path) -> int:
-    """Open the lock's file, and make it if there is none; raise EnvironmentUnfit if neither can be done.
-
-    It is first opened without O_CREAT, since in a shared folder O_CREAT fails on a file that another user made.
-    """
-    lock.parent.mkdir(parents=True, exist_ok=True)
-    flags = os.O_CLOEXEC | os.O_NOFOLLOW
-    try:
-        try:
-            return os.open(lock, os.O_RDONLY | flags)
-        except FileNotFoundError:
-            return os.open(lock, os.O_RDONLY | os.O_CREAT | flags, 0o644)
-    except OSError as error:
-        raise EnvironmentUnfit(
-            f"can't open the lock {str(lock)!r} ({error}): expected a file of this or another user's Forge",
-            hint=f"look at the file: ls -l {lock}",
-        ) from error

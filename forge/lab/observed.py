@@ -59,6 +59,15 @@ def _element_shift(rotation_offset: int, position: int, elements: int) -> int:
     return (rotation_offset * 40503 + position * 7919) % elements if rotation_offset and elements else 0
 
 
+_on_device_from = ON_DEVICE_ELEMENTS
+
+
+def judge_on_device_from(elements: int) -> None:
+    """Let this process judge operands on the GPU from this number of elements on."""
+    global _on_device_from  # noqa: PLW0603 (one number for all judgements of a process)
+    _on_device_from = elements
+
+
 def for_oracle(observed: Observed, device: Literal["cpu", "cuda"]) -> Observed:
     """Return the call with its tensors where the oracle computes: large ones on the GPU, if this process sees one.
 
@@ -66,7 +75,7 @@ def for_oracle(observed: Observed, device: Literal["cpu", "cuda"]) -> Observed:
     """
     case = observed.case
     largest = max((tensor.numel() for tensor in case.inputs), default=0)
-    if device == "cpu" or largest < ON_DEVICE_ELEMENTS or not _sees_a_gpu():
+    if device == "cpu" or largest < _on_device_from or not _sees_a_gpu():
         return observed
     inputs = tuple(tensor.to("cuda") for tensor in case.inputs)
     outputs = tuple(tensor.to("cuda") for tensor in observed.outputs)

@@ -11,7 +11,6 @@ from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
 from forge.domain.source_finding import SourceFinding
 from forge.domain.verdict import Accepted, Rejected
 from forge.lab import sanitizer
-from forge.lab.asked_gates import OwnGuests
 from forge.lab.calls import artifact, trusted
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -22,7 +21,9 @@ from forge.lab.gates import GATES, gates_for, threads
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.own_tests import examine_own_tests
 from forge.lab.job import Job, Progress
+from forge.lab.judge_processes import SERVER
 from forge.lab.launch_plan.examine import examine_plan
+from forge.lab.own_guests import OwnGuests
 from forge.lab.sources.screen import examine_sources
 from forge.lab.torch_beside import import_torch_beside
 from forge.sandbox.build import Built
@@ -146,6 +147,8 @@ def _build(job: Job, record: _Record, progress: Progress) -> Failed | None:
 
 def _verify(job: Job, record: _Record, progress: Progress) -> Failed | None:
     import_torch_beside()
+    if _guests_run_beside(job):
+        SERVER.start()
     separate = _SeparateQuestions(job, record.artifact, progress)
     with ThreadPoolExecutor(len(separate.questions)) as pool:
         return _through_gates(job, record, progress, start_others=lambda: separate.begin(pool)) or separate.take(
@@ -160,7 +163,7 @@ def _through_gates(
     with (
         staged(job, files, {}) as stage,
         loaded(job, stage, job.gate_limits, label="load", fills_memory=True) as kernel,
-        OwnGuests(job, stage, progress) as own,
+        OwnGuests(job, stage, files, progress) as own,
     ):
         if isinstance(kernel, Failed):
             trusted.require_device(job)
@@ -193,9 +196,10 @@ def _with_a_smaller_case(job: Job, kernel: LoadedKernel, gate: Gate, failed: Fai
 def _guests_run_beside(job: Job) -> bool:
     """Whether guests of one candidate run side by side, since the host's processors mostly wait for each.
 
-    They don't if a guest computes the reference's answers: all would ask it, and wait.
+    They don't if a guest computes the reference's answers: all would ask it, and wait. Nor do they if there is a
+    limit for all together, which one process counts.
     """
-    return job.runner.leaves_host_idle and job.definition.runs_here
+    return job.runner.leaves_host_idle and job.definition.runs_here and job.allowance is None
 
 
 @dataclass(frozen=True, kw_only=True)

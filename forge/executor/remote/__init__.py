@@ -5,10 +5,10 @@ carries it out. The other machine has no ledger, no key, and no held-out shape b
 
 - `frames`: messages on a stream of bytes, with limits
 - `calls`: what can be asked, and the form of every answer
-- `sent_job`: a job, as it is sent
 - `answering`: carries calls out, on the machine that is asked
 - `executor`: the executor that asks
 - `ssh`: a connection to a machine over ssh
 
-`forge.executor.ray` has the connection to a node of a Ray cluster.
+`forge.lab.sent_job` has the form of a job that is sent. `forge.executor.ray` has the connection to a node of a Ray
+cluster.
 """

@@ -38,8 +38,8 @@ from forge.executor.remote.calls import (
     refused_of,
 )
 from forge.executor.remote.frames import LONGEST, Frame, read_frame
-from forge.executor.remote.sent_job import received
 from forge.lab.job import Job, Progress
+from forge.lab.sent_job import received
 from forge.lab.timing.contender_failure import ContenderFailedError
 from forge.sandbox.isolation import at_least
 

@@ -18,12 +18,12 @@ from forge.domain.profile import CodeFacts, OperatorTime
 from forge.domain.verdict import Reason
 from forge.errors import RemoteFailed
 from forge.executor import ProfilerTool, Site
-from forge.executor.remote.sent_job import BYTES_AS_BASE64, Sent, SentJob
 from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
 from forge.lab.job import Incumbent
 from forge.lab.profile.capture import Counters
 from forge.lab.screen.screening import DraftScreening
+from forge.lab.sent_job import BYTES_AS_BASE64, Sent, SentJob
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening
 from forge.lab.timing.slope import SlopeSamples

@@ -35,7 +35,6 @@ from forge.executor.remote.calls import (
     parsed_answer,
 )
 from forge.executor.remote.frames import Frame
-from forge.executor.remote.sent_job import sent
 from forge.lab.contenders.present import PresentContender
 from forge.lab.finding import Failed
 from forge.lab.gates import gates_for
@@ -43,6 +42,7 @@ from forge.lab.job import Incumbent, Job, Progress
 from forge.lab.judge_version import gates_sha256
 from forge.lab.profile.capture import Counters
 from forge.lab.screen.screening import DraftScreening
+from forge.lab.sent_job import sent
 from forge.lab.timing.contender_failure import ContenderFailedError
 from forge.lab.timing.graph_replay import ReplaySamples
 from forge.lab.timing.screening import ContenderScreening

@@ -1,4 +1,4 @@
-"""A job as it is sent to another machine: names of what Forge has there, and bytes of what only the caller has."""
+"""A job as it is sent elsewhere: names of what Forge has there, and bytes of what only the caller has."""
 
 from typing import Literal
 
@@ -23,7 +23,7 @@ BYTES_AS_BASE64 = ConfigDict(ser_json_bytes="base64", val_json_bytes="base64", s
 
 
 class Sent(Value):
-    """A value that is sent to another machine as JSON."""
+    """A value that is sent as JSON."""
 
     model_config = BYTES_AS_BASE64
 
