@@ -1,11 +1,15 @@
 """Does it follow its questions from shape to shape: large, small, large again, in a random order?
 
 A kernel may keep a workspace or a launch plan between calls, for the last shape or for the largest so far. Each shape
-comes once after each other one, and once after itself.
+comes once after each other one, and once after itself. A kernel may also keep a plan for each of some hundred shapes.
+Where other gates are asked in guests of their own, no guest has seen so many, so they are asked here.
 """
+
+from collections.abc import Mapping
 
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
+from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
 from forge.lab.inputs.random_sizes import log_uniform
 from forge.lab.inputs.seeded import Seeded
@@ -13,6 +17,11 @@ from forge.lab.inputs.seeded import Seeded
 WIDTHS = (512, 1280)
 """Range from which the width is drawn at random, unless the public width is less. Chosen; wider rows cost time in
 each of some dozen calls."""
+MANY, AGAIN = 320, 16
+"""Number of shapes that are asked once each, and of those that come again. Chosen: caches mostly hold a power of two
+up to 256."""
+NARROW = (17, 48)
+"""Range from which the width of these shapes is drawn. Chosen; narrow rows are quickly drawn and judged."""
 
 
 def examine(kernel: LoadedKernel) -> Finding:
@@ -30,10 +39,24 @@ def examine(kernel: LoadedKernel) -> Finding:
         checked = kernel.check([kernel.case(shapes[position])])
         if isinstance(checked, Failed):
             return checked
+    many = _many(kernel) if kernel.runner.leaves_host_idle else []
+    for shape in many:
+        checked = kernel.check([kernel.case(shape)])
+        if isinstance(checked, Failed):
+            return checked
+    then = f", then {len(many)} around {MANY}" if many else ""
     return Passed(
-        observed=f"{len(order)} calls around {len(shapes)} shapes",
+        observed=f"{len(order)} calls around {len(shapes)} shapes{then}",
         threshold="every answer right, whatever came before",
     )
+
+
+def _many(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return small shapes that differ in their number of rows, in a random order, and some of them again."""
+    rng, rows = kernel.rng, kernel.operation.row_axis
+    narrow = other_paths.quick_shape(kernel, 1, rng.randint(*NARROW))
+    shapes = kernel.shapes(*({**narrow, rows: count} for count in rng.sample(range(1, MANY + 1), MANY)))
+    return [*shapes, *rng.sample(shapes, min(AGAIN, len(shapes)))]
 
 
 def _each_after_each(count: int, rng: Seeded) -> list[int]:
