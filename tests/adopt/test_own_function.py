@@ -8,6 +8,9 @@ from torch import nn
 
 from forge.adopt import adopt
 from forge.adopt.engines import transformers
+from forge.adopt.own_function import OwnFunctions
+from forge.adopt.refusal import WhyNot
+from forge.adopt.tally import Tally
 from forge.errors import AdoptionRefused, UsageError
 from tests.adopt.making import RMSNORM, cpp_kernel, kernel, publish
 from tests.adopt.test_engines import SomeRMSNorm
@@ -227,3 +230,24 @@ def test_layers_of_a_model_keep_their_own_forward_until_there_is_a_kernel(tmp_pa
         ops.refresh()
         torch.testing.assert_close(model(x), before)
         assert counts(ops) == {"own_function": 2, "source": 2}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4])
+def test_eager_calls_of_one_kind_are_decided_once_and_other_devices_each_time(count):
+    asked: list[str] = []
+
+    def rule_out(operands):
+        asked.append(operands[-1].device.type)
+        return None if asked[-1] == "cpu" else (None, WhyNot("tensor_type", "another device"))
+
+    own = OwnFunctions("op", rule_out, Tally())
+    function = own.function(lambda *_: "own", lambda *_: "operation", count)
+    here, elsewhere = torch.zeros(2), torch.zeros(2, device="meta")
+    others = [here] * (count - 1)
+    assert [function(*others, elsewhere, 1.0) for _ in range(2)] == ["own"] * 2
+    assert [function(*others, here, 1.0) for _ in range(3)] == ["operation"] * 3
+    assert function(*others, here.double(), 1.0) == "operation"
+    assert asked == ["meta", "meta", "cpu", "cpu"]
+    assert function(*others, elsewhere, 1.0) == "operation"  # of the kind of those here: the operation looks again
+    own.forget()
+    assert function(*others, elsewhere, 1.0) == "own"
