@@ -60,6 +60,14 @@ def test_a_kernel_that_runs_out_of_plans_is_refused(most: int) -> None:
 def test_a_right_kernel_passes_as_many_and_another_gate_asks_them_elsewhere() -> None:
     finding = asked(sequences.MANY + 10, beside=True)
     assert isinstance(finding, Passed)
-    assert f"around {sequences.MANY}" in finding.observed
+    assert f"then {sequences.MANY + sequences.AGAIN} of small ones" in finding.observed
     elsewhere = asked(128, beside=False)
     assert isinstance(elsewhere, Passed)
+
+
+@pytest.mark.usefixtures("walls")
+def test_a_kernel_that_is_slow_at_each_new_shape_is_asked_fewer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sequences, "MANY_S", 1e-6)
+    finding = asked(128, beside=True)
+    assert isinstance(finding, Passed)
+    assert "then 1 of small ones" in finding.observed
