@@ -124,7 +124,10 @@ class Between(Value):
 
 
 class Counts(Value):
-    """Counts of positions of an axis, such as a top-k. They range from below 0 to above the axis; half are small."""
+    """Counts of positions of an axis, such as a top-k. They range from below 0 to above the axis; half are small.
+
+    Workloads of unusual values have some of the largest counts that programs give.
+    """
 
     axis: str
     default: int = 0

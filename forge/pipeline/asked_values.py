@@ -58,7 +58,7 @@ def _of_rule(spec: TensorSpec) -> str:
         case Between(low=low, high=high, by=by):
             return f"from {low:g} to {high:g}, {'evenly' if by == 'difference' else 'evenly by ratio'}"
         case Counts(axis=axis):
-            return f"whole numbers from -2 to {axis} + 19; half are small"
+            return f"whole numbers from -2 to {axis} + 19, and some up to 2^31 - 1; half are small"
         case Chance():
             return "from 0 up to 1"
         case Parts(axis=axis):

@@ -8,6 +8,7 @@ ends below one fails there.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from forge.domain.tensors import Chance
@@ -34,6 +35,8 @@ ROWS_ASKED = 2
 ROWS_AT_EXTREMES = 64
 """Number of different rows that are drawn with the largest and the smallest random number, half of them with each.
 Chosen; each costs one row of one call."""
+FEW_ROWS, LONG_ROWS = (2, 31), (16_385, 40_000)
+"""Ranges of the rows and of the columns that are drawn so, too: small batches, and vocabularies of models."""
 LARGEST_BELOW_ONE = 1 - 2.0**-24
 """Largest fp32 number below one."""
 THRESHOLD = f"counts no further from the distribution than chance brings them in all but one of {1 / FALSE_ALARM:.0e}"
@@ -47,9 +50,10 @@ def is_drawn(kernel: LoadedKernel) -> bool:
 
 def examine_distribution(kernel: LoadedKernel) -> str | Failed:
     """Draw many times from each of a few rows; return the result in words, or the refusal."""
-    checked = kernel.check([_extremes_case(kernel)])
-    if isinstance(checked, Failed):
-        return checked
+    for shape in _shapes_at_extremes(kernel):
+        checked = kernel.check([_extremes_case(kernel, shape)])
+        if isinstance(checked, Failed):
+            return checked
     least = 1.0
     for _ in range(ROWS_ASKED):
         case = _repeated_row_case(kernel)
@@ -67,9 +71,18 @@ def examine_distribution(kernel: LoadedKernel) -> str | Failed:
     return f"{ROWS_ASKED} x {DRAWS} draws counted, G-test's smallest p {least:.2g}"
 
 
-def _extremes_case(kernel: LoadedKernel) -> Case:
+def _shapes_at_extremes(kernel: LoadedKernel) -> Sequence[Mapping[str, int]]:
+    """Return shapes with some rows, one, few, and few long ones: kernels have ways of their own there."""
+    rows, reduced, rng = kernel.operation.row_axis, kernel.operation.reduced_axis, kernel.rng
+    shapes = [{**kernel.shape, rows: count} for count in (ROWS_AT_EXTREMES, 1, rng.randint(*FEW_ROWS))]
+    if kernel.runner.takes_large_shapes:
+        shapes.append({**kernel.shape, rows: rng.randint(*FEW_ROWS), reduced: rng.randint(*LONG_ROWS)})
+    return kernel.shapes(*shapes)
+
+
+def _extremes_case(kernel: LoadedKernel, shape: Mapping[str, int]) -> Case:
     """Return a case with different rows, in which the largest number and zero alternate as random numbers."""
-    case = kernel.case({**kernel.shape, kernel.operation.row_axis: ROWS_AT_EXTREMES})
+    case = kernel.case(shape)
     inputs = tuple(
         _alternating_extremes(tensor) if isinstance(spec.values, Chance) else tensor
         for spec, tensor in zip(kernel.operation.inputs, case.inputs, strict=True)

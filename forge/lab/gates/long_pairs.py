@@ -38,11 +38,12 @@ LARGE_FREE: tuple[tuple[Range, ...], ...] = (
     ((256, 400), (513, 1023), (1025, 1600)),
     ((17, 100), (129, 200), (16_385, 18_000)),
     ((8193, 9500), SHORT_WIDTHS, (8, 12)),
+    ((513, 800), (65, 127), (33, 48)),
 )
 """Ranges of the rows, of the width and of another axis together. They are weights in decoding, weights beside some
 rows, many heads beside a long prompt, and a product of which all three sizes are long. Then come the weights of a
-small model beside a batch and beside a prompt. Last are a vocabulary or a long cache, and heads beside a very long
-prompt."""
+small model beside a batch and beside a prompt. Last are a vocabulary or a long cache, heads beside a very long
+prompt, and as many heads of a usual size as large models have, beside a prompt."""
 VOCABULARY: tuple[Range, ...] = (FEW_ROWS, (2049, 2600), (8193, 9500))
 """Ranges of the same axes for the last product of a decode step, whose weights are larger than other operands."""
 USUAL_ROWS, USUAL_WIDTHS, SHORT_ROW = ((4, 8), (64, 128), (513, 700)), (257, 700), 1024
@@ -91,7 +92,7 @@ def _large(kernel: LoadedKernel, operation: Operation) -> Iterator[dict[str, int
         for _ in range(LARGE_DRAWS):
             sizes = {axis: _drawn(kernel, axis, ends) for axis, ends in zip(axes, ranges, strict=True)}
             shapes = ({**_short(kernel, operation, least=2), **sizes}, {**kernel.shape, **ones, **sizes})
-            shape = next((one for one in shapes if _is_quick(operation, one, most)), None)
+            shape = next((one for one in shapes if is_quick(operation, one, most)), None)
             if shape is not None:
                 yield shape
                 break
@@ -106,17 +107,18 @@ def _usual(kernel: LoadedKernel, operation: Operation) -> Iterator[Mapping[str, 
         for _ in range(LARGE_DRAWS):
             width = one[reduced] if one[reduced] <= SHORT_ROW else _drawn(kernel, reduced, USUAL_WIDTHS)
             shape = {**one, rows: _drawn(kernel, rows, ends), reduced: width}
-            if _is_quick(operation, shape):
+            if is_quick(operation, shape):
                 yield shape
                 break
     for axis in inner_axes(operation):
         held = {axis: rng.choice(HELD_INNER), reduced: _drawn(kernel, reduced, BESIDE_INNER)}
         shape = {**_short(kernel, operation), rows: rng.randint(*USUAL_ROWS[0]), **held}
-        if _is_quick(operation, shape):
+        if is_quick(operation, shape):
             yield shape
 
 
-def _is_quick(operation: Operation, shape: Mapping[str, int], most: int = MOST_LARGE_ELEMENTS) -> bool:
+def is_quick(operation: Operation, shape: Mapping[str, int], most: int = MOST_LARGE_ELEMENTS) -> bool:
+    """Whether a call at a large shape takes some tenths of a second."""
     return largest_operand(operation, shape) <= most and costs_of(operation, shape)[1] <= MOST_LARGE_FLOPS
 
 

@@ -2,7 +2,9 @@
 
 A kernel may keep a workspace or a launch plan between calls, for the last shape or for the largest so far. Each shape
 comes once after each other one, and once after itself. A kernel may also keep a plan for each of some hundred shapes.
-Where other gates are asked in guests of their own, no guest has seen so many, so they are asked here.
+Where other gates are asked in guests of their own, no guest has seen so many, so they are asked here. At last long
+rows grow by a few columns, many rows by a few rows, and a prompt's past by chunks, as in programs that decode: a
+kernel may keep a plan for a range of sizes.
 """
 
 from collections.abc import Mapping
@@ -11,12 +13,20 @@ from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, Passed
 from forge.lab.gates import other_paths
 from forge.lab.gates.gate import Gate
+from forge.lab.gates.long_pairs import is_quick
 from forge.lab.inputs.random_sizes import log_uniform
 from forge.lab.inputs.seeded import Seeded
 
 WIDTHS = (512, 1280)
 """Range from which the width is drawn at random, unless the public width is less. Chosen; wider rows cost time in
 each of some dozen calls."""
+GROWTH = (
+    ("width", (1, 4), (4161, 6000), (0, 1, 2, 40)),
+    ("rows", (321, 700), (257, 512), (0, 1, 30)),
+    ("width", (1026, 1200), (1200, 1300), (0, 64, 1200)),
+)
+"""Axis that grows, ranges from which the rows and the width are drawn, and the steps by which that axis grows.
+Chosen: most of these are within one block of 64, of which kernels make plans."""
 MANY, AGAIN = 320, 16
 """Number of shapes that are asked once each, and of those that come again. Chosen: caches mostly hold a power of two
 up to 256."""
@@ -36,19 +46,35 @@ def examine(kernel: LoadedKernel) -> Finding:
         {**kernel.shape, rows: 3, reduced: width},
         {**kernel.shape, rows: 5, reduced: 2 * width + 1},
     )
-    order = [0, 1, *_each_after_each(len(shapes), kernel.rng)]
-    for position in order:
-        checked = kernel.check([kernel.case(shapes[position])])
+    walk = [shapes[position] for position in (0, 1, *_each_after_each(len(shapes), kernel.rng))]
+    growing = _growing(kernel) if kernel.runner.takes_large_shapes else []
+    for shape in (*walk, *growing):
+        checked = kernel.check([kernel.case(shape)])
         if isinstance(checked, Failed):
             return checked
     many = _ask_many(kernel) if kernel.runner.leaves_host_idle else 0
     if isinstance(many, Failed):
         return many
     then = f", then {many} of small ones" if many else ""
+    grown = f", {len(growing)} of growing ones" if growing else ""
     return Passed(
-        observed=f"{len(order)} calls around {len(shapes)} shapes{then}",
+        observed=f"{len(walk)} calls around {len(shapes)} shapes{grown}{then}",
         threshold="every answer right, whatever came before",
     )
+
+
+def _growing(kernel: LoadedKernel) -> list[Mapping[str, int]]:
+    """Return shapes of which one size grows by the steps of `GROWTH`, where a call takes some tenths of a second."""
+    rng, rows, reduced = kernel.rng, kernel.operation.row_axis, kernel.operation.reduced_axis
+    grown: list[Mapping[str, int]] = []
+    for axis, row_range, width_range, steps in GROWTH:
+        start = {**kernel.shape, **dict.fromkeys(kernel.operation.free_axes, 1)}
+        start |= {rows: rng.randint(*row_range), reduced: rng.randint(*width_range)}
+        sizes = [start[rows if axis == "rows" else reduced] + step for step in steps]
+        wanted = [{**start, rows if axis == "rows" else reduced: size} for size in sizes]
+        if all(is_quick(kernel.operation, shape) for shape in wanted):
+            grown += kernel.shapes(*wanted)
+    return [shape for shape in grown if kernel.fits(shape, 1)]
 
 
 def _ask_many(kernel: LoadedKernel) -> int | Failed:

@@ -55,7 +55,7 @@ def draw_numbers(
             return torch.rand(sizes, generator=generator)
         case Counts(axis=axis, default=default):
             counts = _counts(sizes, shape[axis], generator)
-            return counts if usual else _alike(counts, default, generator)
+            return counts if usual else _alike(_with_far(counts, generator), default, generator)
         case Parts(axis=axis):
             pattern = _PARTS[0 if usual else generator.initial_seed() % TURNS % len(_PARTS)]
             return pattern(count, shape[axis], generator).view(sizes)
@@ -114,6 +114,18 @@ def _counts(sizes: tuple[int, ...], size: int, generator: torch.Generator) -> to
     wide = torch.randint(low, high, sizes, generator=generator)
     small = torch.randint(low, min(high, SMALL_COUNTS), sizes, generator=generator)
     return torch.where(torch.rand(sizes, generator=generator) < 0.5, small, wide)
+
+
+FAR_COUNTS, FAR_SHARE = (2**15, 2**30, 2**31 - 1), 0.125
+"""Counts beyond any axis, as programs give for all positions, and the share of entries that get one. Four times one
+of the last two doesn't fit into 32 bits, and the first one doesn't fit into 16."""
+
+
+def _with_far(counts: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    import torch
+
+    far = torch.tensor(FAR_COUNTS)[torch.randint(len(FAR_COUNTS), counts.shape, generator=generator)]
+    return torch.where(torch.rand(counts.shape, generator=generator) < FAR_SHARE, far, counts)
 
 
 TILE_POWERS = 8
