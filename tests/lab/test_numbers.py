@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from forge.domain.tensors import Counts, Indices, Parts, Slots, TensorSpec
 from forge.lab.inputs.draw import draw
-from forge.lab.inputs.integers import draw_numbers
+from forge.lab.inputs.integers import FAR_COUNTS, draw_numbers
 from forge.operations import find_operation
 
 
@@ -74,10 +74,11 @@ def test_labels_of_no_extremes_are_anywhere() -> None:
 
 def test_counts_reach_from_less_than_none_to_more_than_all_half_of_them_few() -> None:
     spec = TensorSpec(name="k", axes=("rows",), values=Counts(axis="size"))
-    counts = drawn(spec, {"rows": 4000, "size": 5000}, 2)
+    counts = drawn(spec, {"rows": 4000, "size": 5000}, 6)
     low, high = Counts.ends(5000)
     assert int(counts.min()) == low
-    assert 5000 < int(counts.max()) < high
+    assert 5000 < int(counts[counts < high].max()) < high
+    assert set(counts[counts >= high].tolist()) == set(FAR_COUNTS)
     assert 0.4 < float((counts < 64).double().mean()) < 0.6
 
 

@@ -58,7 +58,7 @@ def test_a_kernel_that_runs_out_of_plans_is_refused(most: int) -> None:
 
 @pytest.mark.usefixtures("walls")
 def test_a_right_kernel_passes_as_many_and_another_gate_asks_them_elsewhere() -> None:
-    finding = asked(sequences.MANY + 10, beside=True)
+    finding = asked(sequences.MANY + 40, beside=True)
     assert isinstance(finding, Passed)
     assert f"then {sequences.MANY + sequences.AGAIN} of small ones" in finding.observed
     elsewhere = asked(128, beside=False)
