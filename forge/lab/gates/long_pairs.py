@@ -43,7 +43,7 @@ LARGE_FREE: tuple[tuple[Range, ...], ...] = (
 """Ranges of the rows, of the width and of another axis together. They are weights in decoding, weights beside some
 rows, many heads beside a long prompt, and a product of which all three sizes are long. Then come the weights of a
 small model beside a batch and beside a prompt. Last are a vocabulary or a long cache, heads beside a very long
-prompt, and as many heads of a usual size as large models have, beside a prompt."""
+prompt, and a large model's heads beside a prompt."""
 VOCABULARY: tuple[Range, ...] = (FEW_ROWS, (2049, 2600), (8193, 9500))
 """Ranges of the same axes for the last product of a decode step, whose weights are larger than other operands."""
 USUAL_ROWS, USUAL_WIDTHS, SHORT_ROW = ((4, 8), (64, 128), (513, 700)), (257, 700), 1024
