@@ -1,10 +1,11 @@
 """Does it follow its questions from shape to shape: large, small, large again, in a random order?
 
-A kernel may keep a workspace or a launch plan between calls, for the last shape or for the largest so far. Each shape
-comes once after each other one, and once after itself. A kernel may also keep a plan for each of some hundred shapes.
-Where other gates are asked in guests of their own, no guest has seen so many, so they are asked here. At last long
-rows grow by a few columns, many rows by a few rows, and a prompt's past by chunks, as in programs that decode: a
-kernel may keep a plan for a range of sizes.
+A kernel may keep a workspace or a launch plan between calls, for the last shape or for the largest one. Each shape
+follows each of the others once, and itself once. Then a few shapes grow, as in programs that decode: long rows by a
+few columns, many rows by a few rows, and a prompt's past by chunks. A kernel may keep a plan for a range of sizes.
+
+A kernel may also keep a plan for each of some hundred shapes. Beside a GPU each gate that takes long has guests of
+its own, none of which is asked so many shapes. There this gate asks them.
 """
 
 from collections.abc import Mapping
