@@ -25,6 +25,7 @@ GROWTH = (
     ("width", (1, 4), (4161, 6000), (0, 1, 2, 40)),
     ("rows", (321, 700), (257, 512), (0, 1, 30)),
     ("width", (1026, 1200), (1200, 1300), (0, 64, 1200)),
+    ("width", (4, 7), (4161, 6000), (0, 1, 40)),
 )
 """Axis that grows, ranges from which the rows and the width are drawn, and the steps by which that axis grows.
 Chosen: most of these are within one block of 64, of which kernels make plans."""
