@@ -27,7 +27,7 @@ from forge.errors import EnvironmentUnfit
 from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.observed import judge_on_device_from
 from forge.sandbox import calling_off
-from forge.sandbox.zygote import Zygote, dismiss
+from forge.sandbox.zygote import Forked, Zygote, dismiss
 
 _PROGRAM = """import json, sys
 sys.path[:] = json.loads(sys.argv[2])
@@ -56,12 +56,14 @@ class JudgeProcess:
         with theirs:
             server.fork(theirs)
         calling_off.began(self)
-        handed = zygote.another() if zygote is not None else None
-        descriptors = [] if handed is None else [handed.fileno()]
-        with contextlib.suppress(OSError):  # it has ended, which shows when it is read
-            socket.send_fds(self._connection, [b"z" if handed else b"-"], descriptors)
-        if handed is not None:
-            handed.close()
+        self._zygote: Forked | None = None
+        with contextlib.ExitStack() as handed:
+            given: list[int] = []
+            if zygote is not None and (another := zygote.another()) is not None:
+                control, self._zygote = another
+                given.append(handed.enter_context(control).fileno())
+            with contextlib.suppress(OSError):  # it has ended, which shows when it is read
+                socket.send_fds(self._connection, [b"z" if given else b"-"], given)
 
     def __enter__(self) -> JudgeProcess:
         return self
@@ -69,6 +71,9 @@ class JudgeProcess:
     def __exit__(self, *_: object) -> None:
         self.end()
         _receive(self._connection)  # nothing, once it has ended with its guests
+        if self._zygote is not None:
+            self._zygote.kill()
+            self._zygote.wait()
         calling_off.ended(self)
         self._connection.close()
 
@@ -134,6 +139,10 @@ class JudgeServer:
                     [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), json.dumps(sys.path), *self._answers],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
+                    env={
+                        **os.environ,
+                        "OMP_NUM_THREADS": "1",
+                    },  # its processes keep the processors busy by themselves
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
                 )

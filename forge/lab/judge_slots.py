@@ -12,33 +12,23 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from forge.errors import EnvironmentUnfit
 from forge.lab.job import processors
 from forge.sandbox.calling_off import require_wanted
 from forge.sandbox.lock_file import open_lock
 
 POLL_S = 0.05
 """Seconds between two looks for a free slot. Chosen; a gate takes seconds."""
-WAIT_S = 1800.0
-"""Seconds to wait for a slot, at most. Chosen; dozens of other candidates are judged meanwhile, unless something
-stands still or holds the slots on purpose."""
 
 
 @contextmanager
 def slot(is_wanted: Callable[[], bool]) -> Iterator[bool]:
     """Hold one of the machine's slots, of which there are as many as processors; yield False if it isn't wanted more.
 
-    Raise CalledOff if the work is called off meanwhile, and EnvironmentUnfit if no slot becomes free.
+    Raise CalledOff if the work is called off meanwhile.
     """
-    held, until_s = _taken(), time.monotonic() + WAIT_S
+    held = _taken()
     while held is None and is_wanted():
         require_wanted()
-        if time.monotonic() > until_s:
-            raise EnvironmentUnfit(
-                f"none of the {processors()} slots of this machine was free for {WAIT_S:g} s: expected other work of "
-                "Forge to end; look which process holds them, end it, then try again",
-                hint=f"lsof {_path(0)}",
-            )
         time.sleep(POLL_S)
         held = _taken()
     try:

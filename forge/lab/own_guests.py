@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from queue import Empty, SimpleQueue
 
 from forge.lab.asked_gates import GateAsked, ask, ask_alone, together
@@ -26,12 +28,21 @@ class _Part:
     place: int
     answer: Future[GateAsked] = field(default_factory=Future)
 
+    def settle(self, ask: Callable[[], GateAsked]) -> None:
+        """Ask it; an exception is its answer, too."""
+        try:
+            self.answer.set_result(ask())
+        except BaseException as error:
+            self.answer.set_exception(error)
+            raise
+
 
 class OwnGuests:
     """Asks gates in guests of their own, one after the other or beside the candidate's first guest.
 
-    Questions follow from the job's seed and the part's name, so they are the same in any guest. Leave it as a context
-    manager: processes that still ask then are ended, since their answers aren't wanted any more.
+    Questions follow from the job's seed and the part's name, so they are the same in any guest. The first guest is
+    asked what no process has begun when it is done with its own gates: a busy machine has no room for more guests.
+    Leave it as a context manager: processes that still ask then are ended, since nothing waits for their answers.
     """
 
     def __init__(self, job: Job, stage: Stage, files: Mapping[str, bytes], progress: Progress) -> None:
@@ -63,6 +74,18 @@ class OwnGuests:
         A refusal ends it, also one beside that has come so far by a gate before. `start_others` is called at the
         first gate that doesn't run early.
         """
+        with slot(lambda: False) if beside else nullcontext():  # counts itself, if there is room
+            answers = self._ask_own(kernel, gates, beside, start_others)
+            refused = (
+                place for place, gate in enumerate(gates) if gate.name in answers and answers[gate.name].refuses
+            )
+            refusing = next(refused, None)
+            self._ask_the_rest(kernel, gates[:refusing], alone=refusing is not None)
+        return answers
+
+    def _ask_own(
+        self, kernel: LoadedKernel, gates: Sequence[Gate], beside: Sequence[Gate], start_others: Callable[[], None]
+    ) -> dict[str, GateAsked]:
         first_late = next(gate for gate in gates if not gate.runs_early)
         first_in_company = next(gate for gate in gates if not gate.runs_alone)
         answers: dict[str, GateAsked] = {}
@@ -79,15 +102,28 @@ class OwnGuests:
                     break
         return answers
 
+    def _ask_the_rest(self, kernel: LoadedKernel, gates: Sequence[Gate], *, alone: bool) -> None:
+        """Ask the parts of these gates that no process has begun, unless the candidate is refused meanwhile.
+
+        After a refusal the first guest can't be asked any more, so each is asked alone.
+        """
+        while not self._has_refused(gates) and (part := self._next()) is not None and part.gate in gates:
+            ask_one = self._ask_alone if alone else self._ask_in_turn
+            part.settle(partial(ask_one, kernel, part.gate.parts[part.place]))
+
     def _ask_in_turn(self, kernel: LoadedKernel, gate: Gate) -> GateAsked:
         """Ask a gate in the guest of the gates before, or in a guest of its own, which an interpreter never gets."""
-        self._progress(gate.name)
         if gate.own_guest and self._job.runner.makes_many_calls:
-            return ask_alone(self._job, self._stage, gate, kernel.tuner.allowed)
+            return self._ask_alone(kernel, gate)
+        self._progress(gate.name)
         return ask(kernel, gate)
 
+    def _ask_alone(self, kernel: LoadedKernel, gate: Gate) -> GateAsked:
+        self._progress(gate.name)
+        return ask_alone(self._job, self._stage, gate, kernel.tuner.allowed)
+
     def begin(self, gates: Sequence[Gate], *, configurations: int) -> None:
-        """Start to ask the gates, each part in a process of its own, or several in one while the machine is busy.
+        """Start to ask the gates, each part in a process of its own while slots are free, or several in one.
 
         `configurations` is the most that an autotuned kernel has.
         """
@@ -129,12 +165,7 @@ class OwnGuests:
             self._note(process)
             process.tell(candidate)
             while not self._unwanted and (part := self._next()) is not None:
-                try:
-                    found = answered(process.ask(asked_part(part.gate, part.place)))
-                except BaseException as error:
-                    part.answer.set_exception(error)
-                    raise
-                part.answer.set_result(found)
+                part.settle(partial(_ask_process, process, part))
 
     def _next(self) -> _Part | None:
         try:
@@ -148,3 +179,7 @@ class OwnGuests:
             unwanted = self._unwanted
         if unwanted:
             process.end()
+
+
+def _ask_process(process: JudgeProcess, part: _Part) -> GateAsked:
+    return answered(process.ask(asked_part(part.gate, part.place)))

@@ -5,6 +5,7 @@ The candidate's bytes go in, findings come out. Nothing here imports, loads or t
 
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 
 from forge.domain.evidence import Counterexample, GateResult, WorkloadErrors
@@ -20,6 +21,7 @@ from forge.lab.freed_memory import keep_freed_memory
 from forge.lab.gates import GATES, gates_for, threads
 from forge.lab.gates.gate import Gate
 from forge.lab.gates.own_tests import examine_own_tests
+from forge.lab.inputs.undivided import NOTHING_DIVIDED
 from forge.lab.job import Job, Progress
 from forge.lab.judge_processes import SERVER
 from forge.lab.launch_plan.examine import examine_plan
@@ -163,6 +165,7 @@ def _through_gates(
     with (
         staged(job, files, {}) as stage,
         loaded(job, stage, job.gate_limits, label="load", fills_memory=True) as kernel,
+        NOTHING_DIVIDED if _guests_run_beside(job) else nullcontext(),
         OwnGuests(job, stage, files, progress) as own,
     ):
         if isinstance(kernel, Failed):

@@ -87,11 +87,6 @@ class Forked:
         os.close(self._pidfd)
         self._pidfd = -1
 
-    def forget(self) -> None:
-        """Let another process order and end it."""
-        os.close(self._pidfd)
-        self._pidfd = -1
-
     def _signal(self, number: int) -> None:
         if self._pidfd >= 0:
             with contextlib.suppress(ProcessLookupError):
@@ -122,10 +117,10 @@ class Zygote:
         control.settimeout(_IMPORT_S)
         return zygote
 
-    def another(self) -> socket.socket | None:
-        """Fork a process like this one for another process; return the socket that orders it, None if it is gone.
+    def another(self) -> tuple[socket.socket, Forked] | None:
+        """Fork a process like this one for another process; return the socket that orders it, and the process.
 
-        It ends when the last reference closes that socket.
+        It ends when the last reference closes that socket. Return None if this zygote is gone.
         """
         ours, theirs = socket.socketpair()
         with theirs:
@@ -133,9 +128,8 @@ class Zygote:
         if forked is None:
             ours.close()
             return None
-        forked.forget()
         ours.sendall(json.dumps({"modules": [], "environment": {}}).encode() + b"\n")
-        return ours
+        return ours, forked
 
     @property
     def pid(self) -> int:

@@ -8,7 +8,7 @@ import pytest
 
 from forge.domain.verdict import Accepted, Reason, Rejected
 from forge.errors import EnvironmentUnfit
-from forge.lab import verification
+from forge.lab import judge_slots, verification
 from forge.lab.asked_gates import GateAsked, ask, ask_alone
 from forge.lab.calls.artifact import staged_files
 from forge.lab.calls.load import loaded, staged
@@ -83,6 +83,12 @@ def asked_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verification, "_guests_run_beside", lambda _: True)
 
 
+@pytest.fixture
+def no_slot(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other candidates hold all slots."""
+    monkeypatch.setattr(judge_slots, "processors", lambda: 0)
+
+
 def examined_beside(kernel: str) -> tuple[Examination, list[str]]:
     """Examine a candidate; return the result, and the gates as they began."""
     began: list[str] = []
@@ -95,8 +101,27 @@ def test_gates_are_recorded_in_their_order_however_they_were_asked() -> None:
     assert isinstance(examined.verdict, Accepted), examined.gates
     recorded = [gate.name for gate in examined.gates]
     assert recorded == [name for name in ORDER if name in recorded]
-    assert began.index("combinations, beside others") < began.index("specials")
+    assert began.index("combinations, beside others") < began.index("aliasing")
     assert recorded.index("combinations") > recorded.index("sizes")
+
+
+@pytest.mark.usefixtures("asked_beside", "no_slot")
+def test_the_first_guest_is_asked_all_where_no_slot_is_free() -> None:
+    examined, began = examined_beside(RIGHT)
+    assert isinstance(examined.verdict, Accepted), examined.gates
+    assert began.index("state") < began.index("scales") < began.index("sizes, part 2") < began.index("combinations")
+
+
+@pytest.mark.usefixtures("asked_beside", "no_slot")
+def test_a_refusal_by_the_first_guest_waits_for_the_gates_before() -> None:
+    keeps_one = "KEPT = {}\n" + RIGHT.replace("    return (h * scale", "    y = (h * scale").replace(
+        ", h.to(x.dtype)\n", "\n    return KEPT.setdefault(x.shape, y).copy_(y), h.to(x.dtype)\n"
+    )
+    examined, began = examined_beside(keeps_one)
+    assert isinstance(examined.verdict, Rejected)
+    assert examined.gates[-1].name == "aliasing", examined.gates
+    assert began.index("aliasing") < began.index("scales")  # the refusal by it counts only if these pass
+    assert "sizes" not in began
 
 
 @pytest.mark.usefixtures("asked_beside")
@@ -110,13 +135,16 @@ def test_a_refusal_by_another_gate_ends_the_examination() -> None:
 
 @pytest.mark.usefixtures("asked_beside")
 def test_the_first_refusal_in_order_counts_although_a_later_gate_ended_the_first_guest() -> None:
-    ends_at_nan = RIGHT.replace("    h = x", "    if x.isnan().any():\n        os.abort()\n    h = x")
+    ends_at_small = RIGHT.replace(
+        "    h = x", "    if x.shape[0] < 4 and x.shape[1] == 16:\n        os.abort()\n    h = x"
+    )
     examined, began = examined_beside(
-        "import os\n" + ends_at_nan.replace("return (h", "h[h > 900] = 0\n    return (h")
+        "import os\n" + ends_at_small.replace("return (h", "h[h > 900] = 0\n    return (h")
     )
     assert isinstance(examined.verdict, Rejected)
     assert (examined.gates[-1].name, examined.verdict.reason.code) == ("scales", "INCORRECT_NUMERICAL")
-    assert began.index("specials") < began.index("scales")
+    assert "aliasing" in began
+    assert "domain" not in began  # the guest had ended
     assert examined.counterexample is not None
 
 

@@ -10,8 +10,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
+from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
+from forge.lab.calls.placement import PLAIN, Placement
 from forge.lab.finding import Failed
 from forge.lab.gates.difference import as_words
 from forge.lab.gates.kinds_in_turn import KindsInTurn
@@ -63,25 +65,37 @@ def _is_affordable(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
 
 
 def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn) -> Failed | None:
-    if _elements(kernel, shape) <= JUDGED_ELEMENTS or not rows_stand_for_all(kernel.operation):
+    if not repeats(kernel, shape):
         cases = [kernel.case(shape)]
         if has_patterns(kernel.operation):
             cases.append(unusual_patterns(kernel.operation, cases[0], kernel.rng))
         return next((checked for checked in map(kernel.check_alone, cases) if isinstance(checked, Failed)), None)
-    return _failure_of_repeated(kernel, shape, "normal") or _failure_of_repeated(kernel, shape, kinds.at(shape))
+    checked = (check_repeated(kernel, shape, kind) for kind in ("normal", kinds.at(shape)))
+    return next((one for one in checked if isinstance(one, Failed)), None)
 
 
-def _failure_of_repeated(kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind) -> Failed | None:
-    """Ask with a few drawn rows that repeat; numbers that have patterns have unusual ones beside other values."""
+def repeats(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
+    """Return whether a few rows are drawn at a shape, and repeat: they stand for all, which would take long."""
+    return _elements(kernel, shape) > JUDGED_ELEMENTS and rows_stand_for_all(kernel.operation)
+
+
+def check_repeated(
+    kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind, placement: Placement = PLAIN
+) -> tuple[WorkloadErrors, ...] | Failed:
+    """Ask with a few drawn rows that repeat; numbers that have patterns have unusual ones beside other values.
+
+    Return the largest errors of the judged rows, or the refusal.
+    """
     count, row = shape[kernel.operation.row_axis], _elements(kernel, {**shape, kernel.operation.row_axis: 1})
     drawn = min(count, next((rows for rows in ROWS_DRAWN if rows * row <= JUDGED_ELEMENTS), 1))
-    observed = kernel.call([repeated(kernel, dict(shape), drawn, kind)])
+    observed = kernel.call([repeated(kernel, dict(shape), drawn, kind)], placement=placement)
     if isinstance(observed, Failed):
         return observed
     unlike = _rows_unlike_their_copies(kernel, observed[0], drawn)
     others = kernel.rng.sample(unlike, min(ROWS_JUDGED, len(unlike)))
     chosen = sorted({*range(drawn), max(0, count - 2), count - 1, *others})
-    return kernel.judge(only_rows(kernel, observed[0], chosen))[1]
+    errors, wrong = kernel.judge(only_rows(kernel, observed[0], chosen))
+    return wrong or (errors.model_copy(update={"shape": dict(shape)}),)
 
 
 def _rows_unlike_their_copies(kernel: LoadedKernel, observed: Observed, drawn: int) -> list[int]:

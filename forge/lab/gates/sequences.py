@@ -115,4 +115,4 @@ def _each_after_each(count: int, rng: Seeded) -> list[int]:
     return tour
 
 
-SEQUENCES = Gate(name="sequences", examine=examine, needs=frozenset({"sizes"}))
+SEQUENCES = Gate(name="sequences", examine=examine, needs=frozenset({"sizes"}), beside=True)

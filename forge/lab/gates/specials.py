@@ -123,5 +123,10 @@ def _one_long_row(kernel: LoadedKernel) -> tuple[Mapping[str, int], ...]:
 
 
 SPECIALS = Gate(
-    name="specials", examine=examine, needs=frozenset({"specials"}), one_call_shows_it=True, runs_early=True
+    name="specials",
+    examine=examine,
+    needs=frozenset({"specials"}),
+    one_call_shows_it=True,
+    runs_early=True,
+    beside=True,
 )

@@ -49,7 +49,9 @@ class _Undivided:
 
 
 UNDIVIDED = _Undivided()
-"""Context in which torch computes in the calling thread."""
+"""Context in which torch computes small work in the calling thread."""
+NOTHING_DIVIDED = _Undivided()
+"""Context around others in which torch computes all work in the calling thread, as other processes need the rest."""
 
 
 def undivided_if_small(
