@@ -8,7 +8,7 @@ judged.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
@@ -70,7 +70,7 @@ def _failure_at(kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTu
         if has_patterns(kernel.operation):
             cases.append(unusual_patterns(kernel.operation, cases[0], kernel.rng))
         return next((checked for checked in map(kernel.check_alone, cases) if isinstance(checked, Failed)), None)
-    checked = (check_repeated(kernel, shape, kind) for kind in ("normal", kinds.at(shape)))
+    checked = (check_repeated(kernel, shape, (kind,)) for kind in ("normal", kinds.at(shape)))
     return next((one for one in checked if isinstance(one, Failed)), None)
 
 
@@ -80,22 +80,34 @@ def repeats(kernel: LoadedKernel, shape: Mapping[str, int]) -> bool:
 
 
 def check_repeated(
-    kernel: LoadedKernel, shape: Mapping[str, int], kind: InputKind, placement: Placement = PLAIN
+    kernel: LoadedKernel, shape: Mapping[str, int], kinds: Sequence[InputKind], placement: Placement = PLAIN
 ) -> tuple[WorkloadErrors, ...] | Failed:
-    """Ask with a few drawn rows that repeat; numbers that have patterns have unusual ones beside other values.
+    """Ask a question of each kind, with a few drawn rows that repeat; keep all answers until the last call.
 
-    Return the largest errors of the judged rows, or the refusal.
+    Numbers that have patterns have unusual ones beside values other than normal ones. Return the largest errors of
+    the judged rows of each, or the refusal.
     """
     count, row = shape[kernel.operation.row_axis], _elements(kernel, {**shape, kernel.operation.row_axis: 1})
     drawn = min(count, next((rows for rows in ROWS_DRAWN if rows * row <= JUDGED_ELEMENTS), 1))
-    observed = kernel.call([repeated(kernel, dict(shape), drawn, kind)], placement=placement)
+    cases = [repeated(kernel, dict(shape), drawn, kind) for kind in kinds]
+    observed = kernel.call(cases, retain=len(cases) > 1, placement=placement)
     if isinstance(observed, Failed):
         return observed
-    unlike = _rows_unlike_their_copies(kernel, observed[0], drawn)
+    errors: list[WorkloadErrors] = []
+    for one in observed:
+        measured, wrong = kernel.judge(only_rows(kernel, one, _telling_rows(kernel, one, drawn)))
+        if wrong is not None:
+            return wrong
+        errors.append(measured.model_copy(update={"shape": dict(shape)}))
+    return tuple(errors)
+
+
+def _telling_rows(kernel: LoadedKernel, observed: Observed, drawn: int) -> list[int]:
+    """Return the drawn rows, the last two, and some of those whose answers differ from their copies' answers."""
+    count = observed.case.shape[kernel.operation.row_axis]
+    unlike = _rows_unlike_their_copies(kernel, observed, drawn)
     others = kernel.rng.sample(unlike, min(ROWS_JUDGED, len(unlike)))
-    chosen = sorted({*range(drawn), max(0, count - 2), count - 1, *others})
-    errors, wrong = kernel.judge(only_rows(kernel, observed[0], chosen))
-    return wrong or (errors.model_copy(update={"shape": dict(shape)}),)
+    return sorted({*range(drawn), max(0, count - 2), count - 1, *others})
 
 
 def _rows_unlike_their_copies(kernel: LoadedKernel, observed: Observed, drawn: int) -> list[int]:

@@ -1,7 +1,8 @@
 """Is it correct at sizes the author wasn't shown: one, around powers of two, drawn in each octave, large, held out?
 
 Apart from known edges, all sizes are drawn anew for each examination. The operation's listed workloads are asked
-besides the public one. Each shape that costs little is also asked some other kinds of values, as shifted ones or NaN.
+besides the public one, and so are shapes of sizes like theirs. Each shape that costs little is also asked some other
+kinds of values, as shifted ones or NaN.
 """
 
 import math
@@ -12,7 +13,7 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed, Finding, NotAsked, Passed
-from forge.lab.gates import configurations, large_offsets, listed_workloads
+from forge.lab.gates import configurations, large_offsets, listed_workloads, workload_sizes
 from forge.lab.gates.chosen_shapes import (
     VERY_WIDE,
     corner_shapes,
@@ -103,9 +104,12 @@ def examine_telling(kernel: LoadedKernel) -> Finding:
 
 
 def examine_workloads(kernel: LoadedKernel) -> Finding:
-    """Judge the operation's other listed workloads."""
+    """Judge the operation's other listed workloads, and shapes with sizes like theirs."""
     listed = listed_workloads.ask(kernel, KindsInTurn(kernel))
-    return listed if isinstance(listed, Failed) else Passed(observed=listed, threshold=THRESHOLD)
+    if isinstance(listed, Failed):
+        return listed
+    alike = workload_sizes.ask(kernel)
+    return alike if isinstance(alike, Failed) else Passed(observed=f"{listed}; {alike}", threshold=THRESHOLD)
 
 
 def examine_past_2_gib(kernel: LoadedKernel) -> Finding:

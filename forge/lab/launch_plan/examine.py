@@ -126,7 +126,7 @@ def _check(launcher: LoadedKernel, kind: InputKind, *, in_full: bool) -> tuple[W
     """Ask the launches with values of a kind; a few drawn rows repeat if drawing all would take long."""
     if in_full or not repeats(launcher, launcher.shape):
         return launcher.check([launcher.case(launcher.shape, kind)], placement=WITH_INPUTS)
-    return check_repeated(launcher, launcher.shape, kind, placement=WITH_INPUTS)
+    return check_repeated(launcher, launcher.shape, (kind,), placement=WITH_INPUTS)
 
 
 def _kinds(kernel: LoadedKernel) -> tuple[InputKind, ...]:
