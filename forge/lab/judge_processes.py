@@ -139,10 +139,6 @@ class JudgeServer:
                     [sys.executable, "-c", _PROGRAM, str(theirs.fileno()), json.dumps(sys.path), *self._answers],
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    env={
-                        **os.environ,
-                        "OMP_NUM_THREADS": "1",
-                    },  # its processes keep the processors busy by themselves
                     pass_fds=(theirs.fileno(),),
                     start_new_session=True,
                 )
@@ -173,6 +169,7 @@ def serve(descriptor: int, module: str, function: str) -> None:
     control.set_inheritable(False)
     for name in _MODULES:
         importlib.import_module(name)
+    sys.modules["torch"].set_num_threads(1)  # its processes keep the processors busy by themselves
     answers: Answers = getattr(importlib.import_module(module), function)
     gc.collect()
     gc.freeze()  # a collection would copy every page that it reads
