@@ -34,11 +34,12 @@ timing. Chosen: two hours, since the host's own count ends guests earlier."""
 WALL_PER_CPU_S = 16
 """Wall seconds that the host waits for a guest, for each processor second of one thread. Chosen; a thread that gets
 less than a sixteenth of a processor counts as idle."""
-COMPILED_AT_CALLS_TIMES = 4
-"""Factor on what all gates together may take if a kernel is compiled, or interpreted, when it is called. Chosen; its
-compiler's slowness isn't the kernel's. On an H200 a right softmax used up 120 s by compiling for each width. In the
-interpreter a right attention kernel takes more than 200 s. One answer has the usual limit, so a kernel that hangs
-ends as soon as anywhere."""
+SLOW_GATES_TIMES = 4
+"""Factor on what all gates together may take if calls take long for another reason than the kernel. Chosen. It may be
+compiled, or interpreted, when it is called: on an H200 a right softmax used up 120 s by compiling for each width. In
+the interpreter a right attention kernel takes more than 200 s. And a guest that waits for a GPU keeps a processor
+busy, while the GPU works for others. One answer has the usual limit, so a kernel that hangs ends as soon as
+anywhere."""
 WALL_PER_CANDIDATE_S = 4
 """Seconds that the host waits for all guests of a candidate, for each processor second that they have together.
 Chosen; what ends by it has no verdict, so that it may be shorter than a guest's own."""
@@ -158,11 +159,11 @@ class Job:
 
     @property
     def gate_limits(self) -> Limits:
-        """Limits of a guest that gates ask: more if its calls compile a kernel, but no more for one answer."""
+        """Limits of a guest that gates ask: more if calls compile or wait for a GPU, but no more for one answer."""
         limits = self.limits(self.policy.verify_limit_s)
-        if not self.language.decorated:
+        if not (self.language.decorated or self.device == "cuda"):
             return limits
-        together = self.limits(COMPILED_AT_CALLS_TIMES * self.policy.verify_limit_s)
+        together = self.limits(SLOW_GATES_TIMES * self.policy.verify_limit_s)
         return replace(together, reply_cpu_s=self.policy.verify_limit_s, still_s=limits.still_s)
 
     @property

@@ -34,7 +34,7 @@ def silu_mul(gate, up):
 def test_gates_together_may_take_longer_if_calls_compile_and_one_answer_may_not() -> None:
     triton = job_for(KERNEL, language="triton", operation="silu_mul", limit_s=30)
     native = job_for(KERNEL, language="torch", operation="silu_mul", limit_s=30)
-    for job in (triton, replace(triton, interpreted=False)):
+    for job in (triton, replace(triton, interpreted=False), replace(native, device="cuda")):
         assert (job.gate_limits.thread_cpu_s, job.gate_limits.reply_cpu_s) == (120, 30)
     assert (native.gate_limits.thread_cpu_s, native.gate_limits.reply_cpu_s) == (30, None)
     assert triton.gate_limits.wall_s == 4 * native.gate_limits.wall_s
