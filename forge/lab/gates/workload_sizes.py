@@ -74,8 +74,12 @@ def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     octaves = list(_powers(min(LEAST_WIDTH, widest // 8), widest))
     if not rows_stand_for_all(operation):
         octaves = rng.sample(octaves, min(ALL_SHAPES, len(octaves)))
-    found = [*(_in_octave(kernel, low, most) for low in octaves), *_largest_heads(kernel)]
-    return [shape for shape in found if shape is not None and kernel.fits(shape, 2)]
+    drawn = [*(_in_octave(kernel, low, most) for low in octaves), *_largest_heads(kernel)]
+    found: list[Mapping[str, int]] = []
+    for shape in drawn:
+        if shape is not None and shape not in found and kernel.fits(shape, 2):  # a small domain has few
+            found.append(shape)
+    return found
 
 
 def _most(operation: Operation) -> dict[str, int]:
