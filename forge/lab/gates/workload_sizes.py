@@ -24,12 +24,11 @@ BEYOND = 4
 """Factor by which sizes may exceed those of the listed workloads. Chosen; models grow."""
 LEAST_ROWS, LEAST_WIDTH = 9, 256
 """Smallest number of rows, and smallest width. Smaller ones are asked elsewhere, with any size beside them."""
-MOST_ELEMENTS, MOST_FLOPS = 2**25, 2**29
-"""Number of elements in all operands, and of floating-point operations, at most. Chosen; such a call takes some
-tenths of a second."""
+MOST_ELEMENTS, MOST_FLOPS, MOST_ROW_FLOPS, SHAPES = 2**25, 2**29, 2**26, 8
+"""Number of elements in all operands, of floating-point operations, of those where a row has no further axis, and of
+shapes, at most. Chosen; such a call takes some tenths of a second, and a second where rows are sorted."""
 MOST_ALL_ELEMENTS, MOST_ALL_FLOPS, ALL_SHAPES = 2**23, 2**28, 3
-"""The same limits where all rows have to be judged, and the number of shapes there. Chosen; each takes some tenths of
-a second."""
+"""The same limits where all rows have to be judged."""
 LEAST_SHARE = 0.25
 """Share of these costs that a shape has, at least, unless it has the most rows."""
 SHORT_SHARE, LONG_FREE = 0.25, 2**-6
@@ -72,8 +71,8 @@ def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     most = _most(operation)
     widest = most[operation.reduced_axis]
     octaves = list(_powers(min(LEAST_WIDTH, widest // 8), widest))
-    if not rows_stand_for_all(operation):
-        octaves = rng.sample(octaves, min(ALL_SHAPES, len(octaves)))
+    count = SHAPES if rows_stand_for_all(operation) else ALL_SHAPES
+    octaves = rng.sample(octaves, min(count, len(octaves)))
     drawn = [*(_in_octave(kernel, low, most) for low in octaves), *_largest_heads(kernel)]
     found: list[Mapping[str, int]] = []
     for shape in drawn:
@@ -140,8 +139,9 @@ def _largest_heads(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 def _affordable_rows(operation: Operation, others: Mapping[str, int], share: float) -> int:
     """Return how many rows cost this share of the limits beside these sizes; each row costs the same."""
-    few = rows_stand_for_all(operation)
-    limits = (MOST_ELEMENTS, MOST_FLOPS) if few else (MOST_ALL_ELEMENTS, MOST_ALL_FLOPS)
+    limits = (MOST_ELEMENTS, MOST_FLOPS if operation.free_axes else MOST_ROW_FLOPS)
+    if not rows_stand_for_all(operation):
+        limits = (MOST_ALL_ELEMENTS, MOST_ALL_FLOPS)
     one, two = (costs_of(operation, {**others, operation.row_axis: count}) for count in (1, 2))
     return min(
         1 + int((share * limit - first) / max(1, second - first))
