@@ -24,12 +24,15 @@ BEYOND = 4
 """Factor by which sizes may exceed those of the listed workloads. Chosen; models grow."""
 LEAST_ROWS, LEAST_WIDTH = 9, 256
 """Smallest number of rows, and smallest width. Smaller ones are asked elsewhere, with any size beside them."""
-MOST_ELEMENTS, MOST_FLOPS, MOST_ROW_FLOPS, SHAPES = 2**25, 2**29, 2**26, 8
+MOST_ELEMENTS, MOST_FLOPS, MOST_ROW_FLOPS, SHAPES = 2**25, 2**29, 2**27, 8
 """Number of elements in all operands, of floating-point operations, of those where a row has no further axis, and of
 shapes, at most. Chosen; such a call takes some tenths of a second, and a second where rows are sorted."""
+MOST_TWICE_FLOPS = 2**26
+"""Floating-point operations where a row has no further axis, up to which a second question comes. Chosen; beyond them
+rows are sorted, or have a hundred thousand numbers."""
 MOST_ALL_ELEMENTS, MOST_ALL_FLOPS, ALL_SHAPES = 2**23, 2**28, 3
 """The same limits where all rows have to be judged."""
-LEAST_SHARE = 0.25
+LEAST_SHARE = 0.5
 """Share of these costs that a shape has, at least, unless it has the most rows."""
 SHORT_SHARE, LONG_FREE = 0.25, 2**-6
 """Chance that any other axis may be short, and share of its largest size from which it is long. Chosen: most weights
@@ -46,15 +49,18 @@ def ask(kernel: LoadedKernel) -> str | Failed:
     if not kernel.runner.takes_large_shapes or not kernel.operation.workloads:
         return "no sizes like those of workloads"
     kinds, shapes, weights = KindsInTurn(kernel), _shapes(kernel), _large_weights(kernel)
-    questions: list[tuple[Mapping[str, int], tuple[InputKind, ...]]] = [
-        (shape, ("normal", kinds.at(shape))) for shape in shapes
-    ]
+    questions = [(shape, _kinds_at(kernel, shape, kinds)) for shape in shapes]
     questions += [(shape, ("normal",)) for shape in weights for _ in range(2)]  # in the same memory
     for shape, kinds_asked in questions:
         checked = _check(kernel, shape, kinds_asked)
         if isinstance(checked, Failed):
             return checked
     return f"{len(shapes) + len(weights)} shapes of sizes like theirs"
+
+
+def _kinds_at(kernel: LoadedKernel, shape: Mapping[str, int], kinds: KindsInTurn) -> tuple[InputKind, ...]:
+    costly = not kernel.operation.free_axes and kernel.operation.flops(shape) > MOST_TWICE_FLOPS
+    return ("normal",) if costly else ("normal", kinds.at(shape))
 
 
 def _check(
@@ -66,7 +72,7 @@ def _check(
 
 
 def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return a shape in each octave of the width, with as many rows as are affordable, or up to a quarter of them."""
+    """Return a shape in each octave of the width, with as many rows as are affordable, or at least half of them."""
     operation, rng = kernel.operation, kernel.rng
     most = _most(operation)
     widest = most[operation.reduced_axis]
