@@ -40,8 +40,8 @@ class _Part:
 class OwnGuests:
     """Asks gates in guests of their own, one after the other or beside the candidate's first guest.
 
-    Questions follow from the job's seed and the part's name, so they are the same in any guest. The first guest is
-    asked what no process has begun when it is done with its own gates: a busy machine has no room for more guests.
+    Questions follow from the job's seed and the part's name, so they are the same in any guest. A busy machine has no
+    room for many guests: the first one is asked what no process has begun when its own gates are done.
     Leave it as a context manager: processes that still ask then are ended, since nothing waits for their answers.
     """
 

@@ -31,15 +31,15 @@ MOST_TWICE_FLOPS = 2**26
 """Floating-point operations where a row has no further axis, up to which a second question comes. Chosen; beyond them
 rows are sorted, or have a hundred thousand numbers."""
 MOST_ALL_ELEMENTS, MOST_ALL_FLOPS, ALL_SHAPES = 2**23, 2**28, 3
-"""The same limits where all rows have to be judged."""
+"""Limits of elements, of floating-point operations and of shapes where all rows have to be judged."""
 LEAST_SHARE = 0.5
 """Share of these costs that a shape has, at least, unless it has the most rows."""
 SHORT_SHARE, LONG_FREE = 0.25, 2**-6
 """Chance that any other axis may be short, and share of its largest size from which it is long. Chosen: most weights
 are then as large as a model's."""
 FEW_ROWS, SHARING, WEIGHTS = (4, 8), (17, 128), (2049, 3500)
-"""Ranges of the rows beside the largest heads and beside large weights, of the queries that share a head, and of both
-sizes of the weights."""
+"""Ranges of the rows beside large heads and beside large weights, of queries that share a head, and of sizes of
+weights."""
 DRAWS = 16
 """Number of draws of the other axes in each octave of the width until some rows are affordable, at most."""
 
