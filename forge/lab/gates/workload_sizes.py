@@ -11,6 +11,7 @@ from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
 from forge.lab.calls.loaded_kernel import LoadedKernel
 from forge.lab.finding import Failed
+from forge.lab.gates.chosen_shapes import VERY_WIDE, WIDE
 from forge.lab.gates.kinds_in_turn import KindsInTurn
 from forge.lab.gates.large_offsets import rows_stand_for_all
 from forge.lab.gates.listed_workloads import check_repeated
@@ -24,7 +25,7 @@ BEYOND = 4
 """Factor by which sizes may exceed those of the listed workloads. Chosen; models grow."""
 LEAST_ROWS, LEAST_WIDTH = 9, 256
 """Smallest number of rows, and smallest width. Smaller ones are asked elsewhere, with any size beside them."""
-MOST_ELEMENTS, MOST_FLOPS, MOST_ROW_FLOPS, SHAPES = 2**25, 2**29, 2**27, 8
+MOST_ELEMENTS, MOST_FLOPS, MOST_ROW_FLOPS, SHAPES = 2**25, 2**29, 2**27, 9
 """Number of elements in all operands, of floating-point operations, of those where a row has no further axis, and of
 shapes, at most. Chosen; such a call takes some tenths of a second, and a second where rows are sorted."""
 MOST_TWICE_FLOPS = 2**26
@@ -37,7 +38,7 @@ LEAST_SHARE = 0.5
 SHORT_SHARE, LONG_FREE = 0.25, 2**-6
 """Chance that any other axis may be short, and share of its largest size from which it is long. Chosen: most weights
 are then as large as a model's."""
-FEW_ROWS, SHARING, WEIGHTS = (4, 8), (17, 128), (2049, 3500)
+FEW_ROWS, SHARING, WEIGHTS = (4, 8), (17, 32), (2049, 3500)
 """Ranges of the rows beside large heads and beside large weights, of queries that share a head, and of sizes of
 weights."""
 DRAWS = 16
@@ -88,7 +89,11 @@ def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _most(operation: Operation) -> dict[str, int]:
-    return {axis: BEYOND * max(one[axis] for one in operation.workloads) for axis in operation.axes}
+    """Return the largest sizes; rows are no wider than in other questions, since compilers take minutes for them."""
+    listed = {axis: max(one[axis] for one in operation.workloads) for axis in operation.axes}
+    width = listed[operation.reduced_axis]
+    widest = min(max(width, min(BEYOND * width, WIDE[1])), VERY_WIDE[1])
+    return {axis: BEYOND * size for axis, size in listed.items()} | {operation.reduced_axis: widest}
 
 
 def _powers(low: int, high: int) -> Iterator[int]:
@@ -129,10 +134,13 @@ def _large_weights(kernel: LoadedKernel) -> list[Mapping[str, int]]:
 
 
 def _largest_heads(kernel: LoadedKernel) -> list[Mapping[str, int]]:
-    """Return shapes with the largest heads of published models, each shared by many queries."""
+    """Return shapes with the largest heads of published models, each shared by many queries.
+
+    There are none on a GPU, where a tile of them may exceed the shared memory that other questions leave free.
+    """
     operation, rng = kernel.operation, kernel.rng
     inner = inner_axes(operation)
-    if not inner or not operation.free_axes:
+    if not inner or not operation.free_axes or kernel.runner.leaves_host_idle:
         return []
     *ones, last = operation.free_axes
     wanted: list[Mapping[str, int]] = []
