@@ -5,7 +5,7 @@ memory that an earlier one has. Large weights change in their place: costly work
 """
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from forge.domain.evidence import WorkloadErrors
 from forge.domain.input_kind import InputKind
@@ -76,8 +76,7 @@ def _shapes(kernel: LoadedKernel) -> list[Mapping[str, int]]:
     """Return a shape in each octave of the width, with as many rows as are affordable, or at least half of them."""
     operation, rng = kernel.operation, kernel.rng
     most = _most(operation)
-    widest = most[operation.reduced_axis]
-    octaves = list(_powers(min(LEAST_WIDTH, widest // 8), widest))
+    octaves = octaves_to(most[operation.reduced_axis])
     count = SHAPES if rows_stand_for_all(operation) else ALL_SHAPES
     octaves = rng.sample(octaves, min(count, len(octaves)))
     drawn = [*(_in_octave(kernel, low, most) for low in octaves), *_largest_heads(kernel)]
@@ -96,10 +95,13 @@ def _most(operation: Operation) -> dict[str, int]:
     return {axis: BEYOND * size for axis, size in listed.items()} | {operation.reduced_axis: widest}
 
 
-def _powers(low: int, high: int) -> Iterator[int]:
-    while low < high:
-        yield low
+def octaves_to(widest: int) -> list[int]:
+    """Return where the octaves of the width begin, at least three of them unless rows are shorter than eight."""
+    low, begins = max(1, min(LEAST_WIDTH, widest // 8)), list[int]()
+    while low < widest:
+        begins.append(low)
         low *= 2
+    return begins
 
 
 def _in_octave(kernel: LoadedKernel, low: int, most: Mapping[str, int]) -> Mapping[str, int] | None:
