@@ -132,7 +132,12 @@ def _large_weights(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         return []
     sizes = {axis: rng.randint(*WEIGHTS) for axis in axes} | {operation.row_axis: rng.randint(*FEW_ROWS)}
     shapes = kernel.shapes({**kernel.shape, **dict.fromkeys(operation.free_axes, 1), **sizes})
-    return [shape for shape in shapes if kernel.fits(shape, 2)]
+    return [shape for shape in shapes if _is_quick(operation, shape) and kernel.fits(shape, 2)]
+
+
+def _is_quick(operation: Operation, shape: Mapping[str, int]) -> bool:
+    elements, flops = costs_of(operation, shape)
+    return elements <= MOST_ELEMENTS and flops <= MOST_FLOPS
 
 
 def _largest_heads(kernel: LoadedKernel) -> list[Mapping[str, int]]:
@@ -150,7 +155,7 @@ def _largest_heads(kernel: LoadedKernel) -> list[Mapping[str, int]]:
         shared = {**dict.fromkeys(ones, 1), last: log_uniform(rng, *SHARING), axis: size}
         rest = {operation.row_axis: rng.randint(*FEW_ROWS), operation.reduced_axis: log_uniform(rng, *BESIDE_INNER)}
         wanted.append({**kernel.shape, **shared, **rest})
-    return list(kernel.shapes(*wanted))
+    return [shape for shape in kernel.shapes(*wanted) if _is_quick(operation, shape)]
 
 
 def _affordable_rows(operation: Operation, others: Mapping[str, int], share: float) -> int:
